@@ -1,0 +1,129 @@
+package engine
+
+import "context"
+
+// Case is one prompt, as token ids and as the text they came from.
+type Case struct {
+	// Name identifies the case; in a dump folder it is the files' base name.
+	Name string
+	// Text is the whole chat-templated prompt, before tokenisation. Its
+	// FNV-1a 64 is the fingerprint that a dump of this case must carry.
+	Text string
+	// TokenIDs are the prompt's ids, at least one.
+	TokenIDs []int
+	// Why says what the case has power to show; empty for a user's own case.
+	Why string
+}
+
+// Row element types a side may declare for its layer and logit dumps.
+const (
+	LayersFloat32    = "f32"         // float32 rows
+	LayersInt8Scaled = "int8-scaled" // int8 codes with one m*2^e scale per row
+	LogitsFloat32    = "f32"
+	LogitsInt32      = "i32" // integer logits without a scale
+)
+
+// Info is what a side declares about itself (engine.json in a dump folder).
+// Empty fields were not declared.
+type Info struct {
+	Name, Version string
+	// Layers is LayersFloat32 or LayersInt8Scaled.
+	Layers string
+	// Logits is LogitsFloat32 or LogitsInt32.
+	Logits string
+	// Weights, Activations and KVCache name the arithmetic, e.g. "int8".
+	Weights, Activations, KVCache string
+	// DType is the arithmetic of a float engine, e.g. "float32".
+	DType string
+	// Model is the side's own name for its checkpoint.
+	Model string
+}
+
+// Request asks a candidate for one case.
+type Request struct {
+	Case Case
+}
+
+// Response is a candidate's answer. A nil source means that the candidate
+// does not offer it, which is not a fault by itself.
+type Response struct {
+	// Layers is the last-token residual capture.
+	Layers RowSource
+	// Logits is the logit dump, one row per output token.
+	Logits LogitSource
+	// OutputIDs are the tokens that were chosen, when the side told them.
+	OutputIDs []int
+	// Files names where the answer came from, for messages; may be empty.
+	Files ResponseFiles
+}
+
+// ResponseFiles names the files behind a response; empty when there are none.
+type ResponseFiles struct {
+	Layers, Logits string
+}
+
+// Close releases the files behind the response.
+func (r *Response) Close() error {
+	var first error
+	for _, c := range []interface{ Close() error }{r.Layers, r.Logits} {
+		if c == nil {
+			continue
+		}
+		if err := c.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// CaptureModeIncremental is the only capture mode a residual capture may
+// declare: token by token with a KV cache.
+const CaptureModeIncremental = 1
+
+// CaptureHeader is what a residual capture declares about itself.
+type CaptureHeader struct {
+	// Rows is layers + 1.
+	Rows int
+	// Width is the hidden size.
+	Width int
+	// Fingerprint is the FNV-1a 64 of the templated prompt.
+	Fingerprint uint64
+	// Mode is CaptureModeIncremental in a valid capture.
+	Mode uint64
+}
+
+// RowSource yields a residual capture row by row, so that a capture of any
+// size is compared in the memory of a few rows.
+type RowSource interface {
+	Header() CaptureHeader
+	// Row reads row i into dst (length Width) and returns the row's
+	// quantisation step: the value of one int8 code, or 0 for a float row.
+	Row(i int, dst []float64) (step float64, err error)
+	Close() error
+}
+
+// LogitSource yields a logit dump row by row.
+type LogitSource interface {
+	// Shape returns the number of rows (output tokens) and the vocabulary.
+	Shape() (rows, vocab int)
+	// Row reads row i into dst (length vocab).
+	Row(i int, dst []float64) error
+	Close() error
+}
+
+// Candidate is an engine under test.
+//
+// Run may return a [*MalformedError] (the answer is broken, which is the
+// candidate's fault), an [*UnsupportedError] (not offered), or any other error
+// (no answer). It must honour ctx.
+type Candidate interface {
+	Info(ctx context.Context) (Info, error)
+	Run(ctx context.Context, req Request) (*Response, error)
+}
+
+// CaseLister is a candidate that brings its own cases, as a dump folder does.
+type CaseLister interface {
+	// Cases lists the cases in name order. A case that is broken is listed
+	// too: running it gives its error, and the others are not lost.
+	Cases(ctx context.Context) ([]Case, error)
+}

@@ -1,0 +1,70 @@
+package engine
+
+// Arch is a decoder-only transformer in the terms that engines compute with.
+// A loader fills it from a config.json; engine/mutant plants faults in it.
+type Arch struct {
+	// Family is the model_type, e.g. "qwen2".
+	Family string
+	// Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim and Vocab are the
+	// dimensions; Heads*HeadDim need not equal Hidden.
+	Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim, Vocab int
+	// TiedHead is true when the output projection is the embedding table.
+	TiedHead bool
+	// MaxPositions is the longest prompt the model declares; 0 if undeclared.
+	MaxPositions int
+	// FinalNormEps is the epsilon of the final RMSNorm.
+	FinalNormEps float64
+	// PerLayer has one entry per decoder layer.
+	PerLayer []LayerParams
+	// Fault is a planted deviation. A faithful model has none.
+	Fault Fault
+}
+
+// LayerParams are the constants of one decoder layer.
+type LayerParams struct {
+	// RopeTheta is the rotary base.
+	RopeTheta float64
+	// NormEps is the epsilon of both RMSNorms of the layer.
+	NormEps float64
+	// QueryOffset is added to the position that rotates q, not k. A constant
+	// shift of both would be a no-op under RoPE. 0 in a faithful model.
+	QueryOffset int
+}
+
+// Fault is a deviation that no weight or layer constant can express. The zero
+// value plants nothing. Faults act on the incremental run only: a batched run
+// of the same engine has no cache to be stale and no decode step.
+type Fault struct {
+	// StaleCache, when set, keeps the KV cache of layer StaleLayer from being
+	// written at StalePosition: the row keeps what a reset cache holds, zeros.
+	// A negative StalePosition counts from the end of the prompt.
+	StaleCache                bool
+	StaleLayer, StalePosition int
+	// DecodeShift is added to the position that rotates q and k, from
+	// position DecodeFrom on; 0 plants nothing. A negative DecodeFrom counts
+	// from the end of the prompt.
+	DecodeShift, DecodeFrom int
+	// EmbedFirst embeds the first prompt token in place of the last.
+	EmbedFirst bool
+}
+
+// Clone returns a copy that shares no memory with a.
+func (a Arch) Clone() Arch {
+	a.PerLayer = append([]LayerParams(nil), a.PerLayer...)
+	return a
+}
+
+// Tensor is a weight in row-major order. bfloat16 and float16 are upcast, which
+// is exact.
+type Tensor struct {
+	Shape []int
+	Data  []float32
+}
+
+// Weights is a checkpoint: an architecture and its tensors under their Hugging
+// Face names. Implementations return shared memory: callers must not write it.
+type Weights interface {
+	Arch() Arch
+	// Tensor returns the named tensor, or a *ConfigError when it is missing.
+	Tensor(name string) (Tensor, error)
+}

@@ -1,0 +1,54 @@
+package engine
+
+import "context"
+
+// Reference is the trusted float engine. Every method that runs the model
+// takes token ids (at least one, each below the vocabulary) and honours ctx.
+type Reference interface {
+	// Weights returns the checkpoint that the reference runs.
+	Weights() Weights
+	// Describe returns what identity claims depend on: backend, build, dtype,
+	// KV capacity. Its Layers is LayersFloat32 and DType float32 or float64.
+	Describe() Info
+	// Capture runs the prompt token by token with a KV cache, one compiled
+	// graph per layer, and keeps the last token's rows and the KV cache.
+	Capture(ctx context.Context, ids []int) (Trace, error)
+	// CaptureWholeStep is the second composition of the same arithmetic: one
+	// graph holds the whole step. It shares no capture code with Capture.
+	CaptureWholeStep(ctx context.Context, ids []int) ([][]float64, error)
+	// CaptureBatched runs the prompt as one prefill and returns the last
+	// position's rows.
+	CaptureBatched(ctx context.Context, ids []int) ([][]float64, error)
+	// LastHidden returns the model's own last hidden state, after the final
+	// norm, for the last prompt token, from a separate incremental run.
+	LastHidden(ctx context.Context, ids []int) ([]float64, error)
+	// Embedding returns the embedding row of a token, straight from the table.
+	Embedding(id int) ([]float64, error)
+	// FinalNorm applies the final norm to one row.
+	FinalNorm(ctx context.Context, row []float64) ([]float64, error)
+	// Float64 returns the same model in float64 on the same graphs: the
+	// yardstick of float32 error. It is the receiver if that is float64.
+	Float64() (Reference, error)
+}
+
+// Trace is the outcome of one incremental run.
+type Trace interface {
+	// Rows returns layers+1 rows of the last prompt token. Read only.
+	Rows() [][]float64
+	// Layer returns f_n(in): decoder layer n applied to the row in, at the last
+	// prompt position, with this run's KV cache for the earlier positions.
+	Layer(ctx context.Context, n int, in []float64) ([]float64, error)
+}
+
+// Scheme is a low-precision arithmetic that a yardstick emulates.
+type Scheme struct {
+	// RowsInt8 rounds embed, resid_mid and resid_post to int8 per row.
+	RowsInt8 bool
+}
+
+// Yardstick is a second low-precision implementation of the reference's model.
+type Yardstick interface {
+	// Emulate runs the prompt token by token with its own KV cache and returns
+	// the last token's layers+1 rows.
+	Emulate(ctx context.Context, scheme Scheme, ids []int) ([][]float64, error)
+}
