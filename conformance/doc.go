@@ -1,0 +1,22 @@
+// Package conformance is the product: the checks that tell whether an
+// inference engine still computes its model, and where the first wrong number
+// is.
+//
+// [Evaluate] runs every check that applies and returns a [Report]; [Run] does
+// the same inside `go test`. A [Check] is pure: evidence in, findings out. Its
+// Rule is printed with each failure, its Controls name the planted faults
+// (package engine/mutant) that it must fail on; [Prove] shows that it does.
+//
+// # Contract
+//
+// A candidate conforms only when every Core check was judged on at least one
+// case and passed wherever it applied. Nothing judged is never a success. The
+// error that Evaluate returns is about the run (a bad model, a cancelled
+// context), never about the candidate's answers: those are in the report.
+//
+// # Limits and non-goals
+//
+// The package runs no model of its own: the reference engine, the yardstick
+// and the mutants come in through [Config]. It reads no flags and prints
+// nothing.
+package conformance

@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Number is a float64 whose JSON form survives NaN and infinities, as the
+// strings "NaN", "+Inf" and "-Inf".
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return json.Marshal(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return json.Marshal(f)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		f, err := strconv.ParseFloat(s, 64)
+		*n = Number(f)
+		return err
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+// Limit is the bound a finding was held against.
+type Limit struct {
+	Value Number `json:"value"`
+	// Source says where the bound comes from.
+	Source string `json:"source"`
+}
+
+// At are the coordinates of a finding; -1 where a coordinate has no meaning.
+type At struct {
+	Row     int    `json:"row"`
+	Channel int    `json:"channel"`
+	File    string `json:"file,omitempty"`
+}
+
+// Nowhere is the At of a finding without coordinates.
+var Nowhere = At{Row: -1, Channel: -1}
+
+// AtRow is the At of a finding on a whole dump row.
+func AtRow(row int) At { return At{Row: row, Channel: -1} }
+
+// Finding is one thing that a check saw: what, how much, the bound and where it
+// comes from, and the coordinates.
+type Finding struct {
+	Probe  engine.Probe `json:"probe,omitempty"`
+	Metric string       `json:"metric"`
+	Got    Number       `json:"got"`
+	Limit  Limit        `json:"limit"`
+	At     At           `json:"at"`
+	// Detail is one sentence for people.
+	Detail string `json:"detail,omitempty"`
+}
+
+// String renders the finding on one line.
+func (f Finding) String() string {
+	s := f.Metric
+	if f.Probe != "" {
+		s = string(f.Probe) + ": " + s
+	}
+	s += fmt.Sprintf(" %.4g, limit %.4g (%s)", float64(f.Got), float64(f.Limit.Value), f.Limit.Source)
+	if f.At.Row >= 0 {
+		s += fmt.Sprintf(", row %d", f.At.Row)
+	}
+	if f.At.Channel >= 0 {
+		s += fmt.Sprintf(", channel %d", f.At.Channel)
+	}
+	if f.At.File != "" {
+		s += ", " + f.At.File
+	}
+	if f.Detail != "" {
+		s += ": " + f.Detail
+	}
+	return s
+}
