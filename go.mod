@@ -3,9 +3,16 @@ module github.com/plumbline-go/plumbline
 go 1.26.8
 
 require (
-	github.com/gomlx/compute v0.1.6 // indirect
-	github.com/gomlx/go-huggingface v0.4.3 // indirect
-	github.com/gomlx/gomlx v0.28.8 // indirect
+	github.com/gomlx/compute v0.1.6
+	github.com/gomlx/go-huggingface v0.4.3
+	github.com/gomlx/gomlx v0.28.8
+)
+
+require (
+	github.com/edsrzf/mmap-go v1.2.0 // indirect
+	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/gofrs/flock v0.13.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/pkg/errors v0.9.1 // indirect
@@ -23,4 +30,5 @@ require (
 	golang.org/x/sys v0.46.0 // indirect
 	golang.org/x/term v0.44.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
+	k8s.io/klog/v2 v2.140.0 // indirect
 )
