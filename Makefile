@@ -1,0 +1,35 @@
+GO            ?= go
+GOLANGCI_LINT  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME      ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help conformance test test-native bench fuzz lint vet
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+conformance: ## the conformance suite on the embedded default, verbose
+	$(GO) test -count=1 -v ./conformance
+
+test: ## every test that needs only Go
+	$(GO) test ./...
+
+test-native: ## the tests of parts that need native libraries
+	@echo "test-native: nothing native exists yet; every test runs under 'make test'"
+
+bench: ## all benchmarks, ten runs each, readable by benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
+
+fuzz: ## every fuzz target for FUZZTIME (default 10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+lint: ## golangci-lint, import arrows included
+	$(GO) run $(GOLANGCI_LINT) run ./...
+
+vet: ## go vet
+	$(GO) vet ./...
