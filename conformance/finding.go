@@ -53,6 +53,14 @@ var Nowhere = At{Row: -1, Channel: -1}
 // AtRow is the At of a finding on a whole dump row.
 func AtRow(row int) At { return At{Row: row, Channel: -1} }
 
+// String renders the row with its probe name.
+func (a At) String() string {
+	if a.Row < 0 {
+		return "no row"
+	}
+	return fmt.Sprintf("%d (%s)", a.Row, engine.RowProbe(a.Row))
+}
+
 // Finding is one thing that a check saw: what, how much, the bound and where it
 // comes from, and the coordinates.
 type Finding struct {

@@ -1,0 +1,34 @@
+package conformance
+
+import (
+	"errors"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// answerError turns what a candidate returned in place of an answer into an
+// outcome: broken is the candidate's fault, unsupported is not.
+func answerError(err error) Outcome {
+	var un *engine.UnsupportedError
+	if errors.As(err, &un) {
+		return unsupported(un.Error())
+	}
+	o := Outcome{Status: Error, Reason: err.Error(), Kind: kindOf(err)}
+	var bad *engine.MalformedError
+	if errors.As(err, &bad) && bad.File != "" {
+		o.Findings = []Finding{{Metric: "answer", Got: 0, Limit: Limit{1, "a readable answer"},
+			At: At{Row: -1, Channel: -1, File: bad.File}, Detail: bad.Err.Error()}}
+	}
+	return o
+}
+
+func kindOf(err error) Kind {
+	var bad *engine.MalformedError
+	if errors.As(err, &bad) {
+		if bad.Provenance {
+			return KindProvenance
+		}
+		return KindFormat
+	}
+	return ""
+}

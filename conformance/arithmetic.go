@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/metric"
+)
+
+// arithmetic is how a candidate computes, as far as it says so.
+type arithmetic struct {
+	// float: the candidate computes in float32 throughout.
+	float bool
+	// scheme is what the yardstick emulates otherwise.
+	scheme engine.Scheme
+	// unknown is why the yardstick is not the candidate's own arithmetic;
+	// empty when it is.
+	unknown string
+}
+
+// arithmeticOf reads the declaration. A side that declares float rows and no
+// quantisation is held to float32: it would be held too loosely otherwise, and
+// its engine.json is the place to say more.
+func arithmeticOf(d engine.Info) arithmetic {
+	if d.Layers == engine.LayersInt8Scaled {
+		return arithmetic{scheme: engine.Scheme{RowsInt8: true}}
+	}
+	w, a := strings.ToLower(d.Weights), strings.ToLower(d.Activations)
+	dt := strings.ToLower(d.DType)
+	switch {
+	case isFloat32(w) && isFloat32(a) && isFloat32(dt):
+		return arithmetic{float: true}
+	case w == "int8" && (a == "int8" || a == ""):
+		return arithmetic{}
+	default:
+		return arithmetic{unknown: fmt.Sprintf("no yardstick for weights %q, activations %q, dtype %q",
+			d.Weights, d.Activations, d.DType)}
+	}
+}
+
+func isFloat32(s string) bool { return s == "" || s == "f32" || s == "float32" || s == "fp32" }
+
+// fingerprint is the FNV-1a 64 of the templated prompt's UTF-8.
+func fingerprint(text string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return h.Sum64()
+}
+
+// degenerate returns the first row that carries no information and what it is,
+// or -1.
+func degenerate(rows [][]float64) (row int, what string) {
+	for i, r := range rows {
+		if c := metric.Classify(r); c.Degenerate() {
+			return i, c.Kind.String()
+		}
+	}
+	return -1, ""
+}
+
+// sameBits reports the first channel where two rows differ in bits.
+func sameBits(a, b []float64) (channel int, same bool) {
+	for i := range a {
+		if i >= len(b) || math.Float64bits(a[i]) != math.Float64bits(b[i]) {
+			return i, false
+		}
+	}
+	if len(a) != len(b) {
+		return len(a), false
+	}
+	return -1, true
+}

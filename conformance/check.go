@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Need says what evidence a check looks at, so that nothing is computed that no
+// check asks for.
+type Need uint
+
+// The kinds of evidence.
+const (
+	// NeedRows: the residual capture of the side that is judged.
+	NeedRows Need = 1 << iota
+	// NeedWholeStep: the reference's second composition.
+	NeedWholeStep
+	// NeedBatched: the reference's batched prefill and its float64 rows.
+	NeedBatched
+	// NeedLastHidden: the reference's own post-norm last hidden state.
+	NeedLastHidden
+	// NeedProfile: the candidate's accumulated and local errors beside the
+	// yardstick's.
+	NeedProfile
+)
+
+// Control is a planted fault that a check must fail on.
+type Control struct {
+	// Mutant is the fault's name in engine/mutant.
+	Mutant string
+	// Side is whose capture the fault is planted in.
+	Side Side
+	// Layer is the decoder layer (or, for a dump fault, the row) it is planted
+	// at; -1 when it has no place.
+	Layer int
+	// Floor is the factor by which the control must miss the check's bound. It
+	// is declared here, before anything is measured: 10 for float32 controls,
+	// at least 2 on quantised data. 0 marks an exact check (bits, shapes,
+	// order), which simply has to fail.
+	Floor float64
+}
+
+// Outcome is what a check says about one case.
+type Outcome struct {
+	Status Status
+	// Reason explains a skip, an error or an unsupported.
+	Reason string
+	// Kind classifies a failure that the check itself can classify.
+	Kind Kind
+	// Findings are sorted worst first.
+	Findings []Finding
+}
+
+func pass() Outcome                     { return Outcome{Status: Pass} }
+func skip(reason string) Outcome        { return Outcome{Status: Skip, Reason: reason} }
+func unsupported(why string) Outcome    { return Outcome{Status: Unsupported, Reason: why} }
+func fail(k Kind, f ...Finding) Outcome { return Outcome{Status: Fail, Kind: k, Findings: f} }
+
+// Check is one invariant.
+type Check struct {
+	// ID is the name of the check and of its top-level test.
+	ID string
+	// Rule is one sentence, printed with each failure.
+	Rule string
+	// Catches names the bugs that the check exists for.
+	Catches []string
+	Level   Level
+	// Sides says whose capture the check judges; a check may judge both.
+	Sides []Side
+	Needs Need
+	// Controls are the planted faults that the check must fail on.
+	Controls []Control
+	// Judge judges one case. It is pure: it reads ev and nothing else.
+	Judge func(ev *Evidence, side Side) Outcome
+	// Across, if set, judges the candidate over all cases that Judge saw. A nil
+	// outcome means that it has nothing to add.
+	Across func(evs []*Evidence) *Outcome
+}
+
+func (c *Check) judges(s Side) bool { return slices.Contains(c.Sides, s) }
+
+// validate refuses a check that could not fail or could not be understood.
+func (c *Check) validate() error {
+	switch {
+	case c.ID == "" || c.Rule == "":
+		return fmt.Errorf("conformance: check %q: ID and Rule are required", c.ID)
+	case len(c.Controls) == 0:
+		return fmt.Errorf("conformance: check %s: no control: a check that cannot fail is not a check", c.ID)
+	case c.Judge == nil && c.Across == nil:
+		return fmt.Errorf("conformance: check %s: judges nothing", c.ID)
+	case len(c.Sides) == 0:
+		return fmt.Errorf("conformance: check %s: no side", c.ID)
+	}
+	for _, s := range c.Sides {
+		if !slices.ContainsFunc(c.Controls, func(k Control) bool { return k.Side == s }) {
+			return fmt.Errorf("conformance: check %s: no control on its %s side", c.ID, s)
+		}
+	}
+	return nil
+}
+
+// Registry is a set of checks with unique IDs, in the order they are judged:
+// provenance and shape first, then values.
+type Registry struct {
+	checks []*Check
+}
+
+// Register adds a check. It refuses a check without a control for each side,
+// and an ID that is taken.
+func (r *Registry) Register(c *Check) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if r.Lookup(c.ID) != nil {
+		return fmt.Errorf("conformance: check %s: registered twice", c.ID)
+	}
+	r.checks = append(r.checks, c)
+	return nil
+}
+
+// Checks returns the checks in order.
+func (r *Registry) Checks() []*Check { return slices.Clone(r.checks) }
+
+// Lookup returns the check with the ID, or nil.
+func (r *Registry) Lookup(id string) *Check {
+	for _, c := range r.checks {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// Builtin returns a registry with every check of this package.
+func Builtin() *Registry {
+	var r Registry
+	for _, c := range []*Check{
+		residualShape(),
+		lastTokenEmbed(),
+		tieOverwriteBypass(),
+		interiorRowOracle(),
+		incrementalVersusBatched(),
+		residualCandidate(),
+		localError(),
+		noVacuousPass(),
+	} {
+		if err := r.Register(c); err != nil {
+			panic(err) // a programmer error in this package, caught by any test
+		}
+	}
+	return &r
+}
+
+// coreOfCandidate lists the Core checks that a candidate must have been judged
+// by, whether or not they are built: a verdict must not claim what nothing
+// looked at.
+var coreOfCandidate = []struct{ ID, WouldRun string }{
+	{"PromptTokens", "no check of prompt tokens is built yet: prompts are taken as token ids"},
+	{"ResidualShape", "a layer dump (NAME.layers.bin) in at least one case"},
+	{"ResidualCandidate", "a layer dump (NAME.layers.bin) in at least one case"},
+	{"LocalError", "a layer dump (NAME.layers.bin) in at least one case"},
+	{"LogitRowContract", "no check of logit values is built yet: logit dumps are read for form only"},
+	{"LogitCandidate", "no check of logit values is built yet: logit dumps are read for form only"},
+}

@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Config says who is judged against whom. An empty Config judges nothing, and
+// fails.
+type Config struct {
+	// Reference is the trusted float engine. Required.
+	Reference engine.Reference
+	// Yardstick is the second low-precision implementation that bounds a
+	// quantised candidate. Required for one.
+	Yardstick engine.Yardstick
+	// Candidate is the engine under test. Without one only the reference is
+	// judged, and the conclusion is NothingJudged.
+	Candidate engine.Candidate
+	// Cases are the prompts. When nil, a candidate that lists its own cases (a
+	// dump folder) is judged on those.
+	Cases []engine.Case
+	// ReferenceCases is on how many of the cases the checks of the reference
+	// run: 0 means 1, negative means all.
+	ReferenceCases int
+	// Only, if not empty, restricts the run to these check IDs. A restricted
+	// run never concludes Conforms, since Core checks were left out.
+	Only []string
+	// AllowPartial lets Run pass when nothing failed but a Core check was judged
+	// on no case.
+	AllowPartial bool
+	// Budgets replaces the default bounds; nil for DefaultBudgets.
+	Budgets *Budgets
+	// Timeout bounds the work on one case; 0 means two minutes.
+	Timeout time.Duration
+	// Mutants plants a control's fault: it returns cfg with the side replaced.
+	// Only Prove needs it.
+	Mutants func(cfg Config, k Control) (Config, error)
+	// Reproduce is the command that repeats the run, for the report.
+	Reproduce string
+	// Progress, if set, is told after each case how many of total are done.
+	Progress func(done, total int, what string)
+}
+
+func (c *Config) budgets() Budgets {
+	if c.Budgets != nil {
+		return *c.Budgets
+	}
+	return DefaultBudgets()
+}
+
+func (c *Config) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return 2 * time.Minute
+}

@@ -1,0 +1,228 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// embeddingTable is the Hugging Face name of the embedding table.
+const embeddingTable = "model.embed_tokens.weight"
+
+// Evaluate runs every check that applies and concludes. The error is about the
+// run itself: no reference, a reference that can't compute, a cancelled
+// context. Whatever the candidate does wrong is in the report.
+func Evaluate(ctx context.Context, cfg Config) (*Report, error) {
+	return evaluate(ctx, cfg, Builtin())
+}
+
+func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
+	rep := &Report{
+		SchemaVersion: SchemaVersion, Conclusion: NothingJudged, Reproduce: cfg.Reproduce,
+		Power: []string{}, Sources: []engine.Probe{}, Checks: []Result{}, Cases: map[string]CaseVerdict{},
+	}
+	if cfg.Reference == nil {
+		if cfg.Candidate == nil {
+			rep.conclude() // an empty Config judges nothing
+			return rep, nil
+		}
+		return nil, errors.New("conformance: Config.Reference is nil: got a candidate and nothing to judge it against")
+	}
+	checks, err := selected(reg, cfg.Only)
+	if err != nil {
+		return nil, err
+	}
+	rep.Reference = cfg.Reference.Describe()
+	var declared engine.Info
+	if cfg.Candidate != nil {
+		if declared, err = cfg.Candidate.Info(ctx); err != nil {
+			var bad *engine.MalformedError
+			if errors.As(err, &bad) {
+				rep.candidateUnreadable(err)
+				return rep, nil
+			}
+			return nil, fmt.Errorf("conformance: candidate: %w", err)
+		}
+		rep.Candidate = declared
+	}
+	cases, err := casesOf(ctx, cfg)
+	if err != nil {
+		var bad *engine.MalformedError
+		if errors.As(err, &bad) {
+			rep.candidateUnreadable(err)
+			return rep, nil
+		}
+		return nil, err
+	}
+	evs, err := gatherAll(ctx, &cfg, checks, declared, cases)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range checks {
+		rep.runCheck(c, evs, cfg)
+	}
+	rep.localise(evs, cfg.budgets())
+	rep.conclude()
+	return rep, nil
+}
+
+// selected returns the checks to run, in registry order.
+func selected(reg *Registry, only []string) ([]*Check, error) {
+	if len(only) == 0 {
+		return reg.Checks(), nil
+	}
+	var out []*Check
+	for _, id := range only {
+		if reg.Lookup(id) == nil {
+			return nil, fmt.Errorf("conformance: no check named %q", id)
+		}
+	}
+	for _, c := range reg.Checks() {
+		if slices.Contains(only, c.ID) {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func casesOf(ctx context.Context, cfg Config) ([]engine.Case, error) {
+	if cfg.Cases != nil {
+		return cfg.Cases, nil
+	}
+	if l, ok := cfg.Candidate.(engine.CaseLister); ok {
+		return l.Cases(ctx)
+	}
+	return nil, nil
+}
+
+// gatherAll collects the evidence of all cases, on as many cores as there are:
+// a case is independent of the others.
+func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engine.Info, cases []engine.Case) ([]*Evidence, error) {
+	g := &gatherer{cfg: cfg, budgets: cfg.budgets(), declared: declared,
+		shadow: sync.OnceValues(cfg.Reference.Float64)}
+	for _, c := range checks {
+		if c.judges(SideReference) {
+			g.refNeeds |= c.Needs
+		}
+		if c.judges(SideCandidate) || c.judges(SideSuite) {
+			g.needs |= c.Needs
+		}
+	}
+	table, err := cfg.Reference.Weights().Tensor(embeddingTable)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: %w", err)
+	}
+	for _, x := range table.Data {
+		g.tableMax = max(g.tableMax, math.Abs(float64(x)))
+	}
+	refCases := cfg.ReferenceCases
+	switch {
+	case g.refNeeds == 0:
+		refCases = 0
+	case refCases < 0:
+		refCases = len(cases)
+	case refCases == 0:
+		refCases = 1
+	}
+	judgeRef := powerful(cases, refCases)
+	evs := make([]*Evidence, len(cases))
+	var mu sync.Mutex
+	done := 0
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range cases {
+		group.Go(func() error {
+			ev, err := g.gather(ctx, c, judgeRef[i])
+			if err != nil {
+				return err
+			}
+			evs[i] = ev
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if cfg.Progress != nil {
+				cfg.Progress(done, len(cases), c.Name)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return evs, nil
+}
+
+// powerful picks the n cases on which the reference is judged: those first
+// that no check of it has to skip.
+func powerful(cases []engine.Case, n int) []bool {
+	out := make([]bool, len(cases))
+	pick := func(want bool) {
+		for i, c := range cases {
+			ids := c.TokenIDs
+			strong := len(ids) >= minTokensForBatch && ids[0] != ids[len(ids)-1]
+			if n > 0 && !out[i] && strong == want {
+				out[i] = true
+				n--
+			}
+		}
+	}
+	pick(true)
+	pick(false)
+	return out
+}
+
+// runCheck judges one check on every case and side, and over all cases.
+func (r *Report) runCheck(c *Check, evs []*Evidence, cfg Config) {
+	add := func(name string, side Side, o Outcome) {
+		res := Result{ID: c.ID, Case: name, Side: side, Level: c.Level,
+			Status: o.Status, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings}
+		if o.Status == Fail || o.Status == Error {
+			res.Rule = c.Rule
+		}
+		r.Checks = append(r.Checks, res)
+	}
+	for _, side := range c.Sides {
+		if side == SideSuite || (side == SideCandidate && cfg.Candidate == nil) {
+			continue
+		}
+		for _, ev := range evs {
+			switch {
+			case side == SideReference && !ev.referenceJudged:
+				continue
+			case side == SideCandidate && ev.CandidateErr != nil:
+				add(ev.Case.Name, side, answerError(ev.CandidateErr))
+			default:
+				add(ev.Case.Name, side, c.Judge(ev, side))
+			}
+		}
+	}
+	if c.Across == nil || cfg.Candidate == nil {
+		return
+	}
+	side := SideCandidate
+	if c.judges(SideSuite) {
+		side = SideSuite
+	}
+	if o := c.Across(evs); o != nil {
+		add("*", side, *o)
+	}
+}
+
+// candidateUnreadable is the verdict on a candidate whose description can't be
+// read: its fault, and nothing else can be said.
+func (r *Report) candidateUnreadable(err error) {
+	o := answerError(err)
+	r.Checks = append(r.Checks, Result{ID: "ResidualShape", Case: "*", Side: SideCandidate, Level: Core,
+		Status: Error, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings})
+	kind := o.Kind
+	r.Kind = &kind
+	r.conclude()
+}

@@ -1,0 +1,244 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/metric"
+)
+
+// gatherer collects the evidence of one case after the other.
+type gatherer struct {
+	cfg      *Config
+	budgets  Budgets
+	needs    Need // of the checks on the candidate
+	refNeeds Need // of the checks on the reference
+	declared engine.Info
+	tableMax float64
+	// shadow opens the float64 reference on first use.
+	shadow func() (engine.Reference, error)
+}
+
+// roundingOf is one rounding (half a unit in the last place) of a float type.
+func roundingOf(dtype string) float64 {
+	if dtype == "float64" {
+		return math.Exp2(-53)
+	}
+	return math.Exp2(-24)
+}
+
+// gather collects one case's evidence. The error is the run's, never the
+// candidate's.
+func (g *gatherer) gather(ctx context.Context, c engine.Case, judgeReference bool) (*Evidence, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.timeout())
+	defer cancel()
+	ref := g.cfg.Reference
+	ev := &Evidence{
+		Case: c, Arch: ref.Weights().Arch(), Budgets: g.budgets,
+		Declared: g.declared, TableMax: g.tableMax,
+		Rounding:        roundingOf(ref.Describe().DType),
+		referenceJudged: judgeReference,
+	}
+	if g.cfg.Candidate != nil {
+		if err := g.candidate(ctx, ev); err != nil {
+			return nil, err
+		}
+	}
+	if !judgeReference && ev.Candidate == nil {
+		return ev, nil
+	}
+	if err := g.idsUsable(ev); err != nil {
+		if g.cfg.Candidate != nil {
+			ev.referenceJudged = false
+			ev.CandidateErr = &engine.MalformedError{Provenance: true, Err: err}
+			ev.Candidate = nil
+			return ev, nil
+		}
+		return nil, err
+	}
+	trace, err := ref.Capture(ctx, c.TokenIDs)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: case %s: reference capture: %w", c.Name, err)
+	}
+	ev.Reference = asCapture(trace.Rows(), ev)
+	if ev.LastEmbedding, err = ref.Embedding(c.TokenIDs[len(c.TokenIDs)-1]); err != nil {
+		return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
+	}
+	if ev.FirstEmbedding, err = ref.Embedding(c.TokenIDs[0]); err != nil {
+		return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
+	}
+	if judgeReference {
+		if err := g.referenceSide(ctx, ev); err != nil {
+			return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
+		}
+	}
+	if ev.Candidate != nil && g.needs&NeedProfile != 0 {
+		if err := g.profile(ctx, ev, trace); err != nil {
+			return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
+		}
+	}
+	return ev, nil
+}
+
+func (g *gatherer) idsUsable(ev *Evidence) error {
+	if len(ev.Case.TokenIDs) == 0 {
+		return fmt.Errorf("conformance: case %s: no token ids", ev.Case.Name)
+	}
+	for i, id := range ev.Case.TokenIDs {
+		if id < 0 || id >= ev.Arch.Vocab {
+			return fmt.Errorf("conformance: case %s: token_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",
+				ev.Case.Name, i, id, ev.Arch.Vocab)
+		}
+	}
+	if m := ev.Arch.MaxPositions; m > 0 && len(ev.Case.TokenIDs) > m {
+		return fmt.Errorf("conformance: case %s: token_ids: got %d, want at most %d (the model's positions)",
+			ev.Case.Name, len(ev.Case.TokenIDs), m)
+	}
+	return nil
+}
+
+// candidate asks the candidate and loads its rows, unless their header already
+// says that they can't be compared: then nothing of that size is read.
+func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
+	resp, err := g.cfg.Candidate.Run(ctx, engine.Request{Case: ev.Case})
+	if err != nil {
+		if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		ev.CandidateErr = err
+		return nil
+	}
+	defer resp.Close()
+	if resp.Logits != nil {
+		rows, vocab := resp.Logits.Shape()
+		if rows > 0 && vocab != ev.Arch.Vocab {
+			ev.CandidateErr = &engine.MalformedError{File: resp.Files.Logits,
+				Err: fmt.Errorf("conformance: case %s: logits %s: vocabulary: got %d, want %d",
+					ev.Case.Name, resp.Files.Logits, vocab, ev.Arch.Vocab)}
+			return nil
+		}
+	}
+	if resp.Layers == nil {
+		ev.NoProfile = "no layer dump"
+		return nil
+	}
+	ev.Offered = true
+	ev.CandidateHeader = resp.Layers.Header()
+	ev.CandidateFile = resp.Files.Layers
+	if h := ev.CandidateHeader; h.Rows != ev.Arch.Layers+1 || h.Width != ev.Arch.Hidden {
+		ev.NoProfile = "wrong shape"
+		return nil
+	}
+	capt := &Capture{Header: ev.CandidateHeader, File: ev.CandidateFile}
+	for i := range ev.CandidateHeader.Rows {
+		row := make([]float64, ev.CandidateHeader.Width)
+		step, err := resp.Layers.Row(i, row)
+		if err != nil {
+			ev.CandidateErr = &engine.MalformedError{File: ev.CandidateFile, Err: err}
+			return nil
+		}
+		capt.Rows = append(capt.Rows, row)
+		capt.Steps = append(capt.Steps, step)
+	}
+	ev.Candidate = capt
+	return nil
+}
+
+func asCapture(rows [][]float64, ev *Evidence) *Capture {
+	return &Capture{
+		Header: engine.CaptureHeader{
+			Rows: len(rows), Width: ev.Arch.Hidden,
+			Fingerprint: fingerprint(ev.Case.Text), Mode: engine.CaptureModeIncremental,
+		},
+		Rows: rows, Steps: make([]float64, len(rows)),
+	}
+}
+
+// referenceSide runs what the checks on the reference look at.
+func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence) error {
+	ref, ids := g.cfg.Reference, ev.Case.TokenIDs
+	var err error
+	if g.refNeeds&NeedLastHidden != 0 {
+		if ev.LastHidden, err = ref.LastHidden(ctx, ids); err != nil {
+			return err
+		}
+		if ev.NormOfLast, err = ref.FinalNorm(ctx, ev.Reference.Rows[len(ev.Reference.Rows)-1]); err != nil {
+			return err
+		}
+	}
+	if g.refNeeds&NeedWholeStep != 0 {
+		if ev.WholeStep, err = ref.CaptureWholeStep(ctx, ids); err != nil {
+			return err
+		}
+	}
+	if g.refNeeds&NeedBatched != 0 {
+		if ev.Batched, err = ref.CaptureBatched(ctx, ids); err != nil {
+			return err
+		}
+		if _, err = g.rows64(ctx, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) rows64(ctx context.Context, ev *Evidence) (engine.Trace, error) {
+	s, err := g.shadow()
+	if err != nil {
+		return nil, fmt.Errorf("float64 yardstick: %w", err)
+	}
+	tr, err := s.Capture(ctx, ev.Case.TokenIDs)
+	if err != nil {
+		return nil, err
+	}
+	ev.Rows64 = tr.Rows()
+	return tr, nil
+}
+
+// profile measures the candidate beside the yardstick of its own arithmetic.
+func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace) error {
+	if row, what := degenerate(ev.Candidate.Rows); row >= 0 {
+		ev.NoProfile = fmt.Sprintf("row %d is %s", row, what)
+		return nil
+	}
+	if h := ev.CandidateHeader; h.Fingerprint != fingerprint(ev.Case.Text) || h.Mode != engine.CaptureModeIncremental {
+		ev.NoProfile = "another prompt or capture mode"
+		return nil
+	}
+	a := arithmeticOf(ev.Declared)
+	t, factors := truth{trace: trace}, g.budgets.Int8
+	if a.float {
+		// The truth is float64; the yardstick is the float32 run beside it.
+		tr64, err := g.rows64(ctx, ev)
+		if err != nil {
+			return err
+		}
+		t = truth{trace: tr64, yard: trace.Rows(), floor: roundingOf("float32")}
+		factors = g.budgets.Float
+	} else {
+		if g.cfg.Yardstick == nil {
+			return errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
+		}
+		yard, err := g.cfg.Yardstick.Emulate(ctx, a.scheme, ev.Case.TokenIDs)
+		if err != nil {
+			return fmt.Errorf("yardstick: %w", err)
+		}
+		t.yard = yard
+	}
+	p, err := profileOf(ctx, t, ev.Candidate.Rows)
+	if err != nil {
+		return err
+	}
+	p.Factors, p.SchemeUnknown = factors, a.unknown
+	last := len(ev.Candidate.Rows) - 1
+	normed, err := g.cfg.Reference.FinalNorm(ctx, t.trace.Rows()[last])
+	if err != nil {
+		return err
+	}
+	p.PostNormLast = metric.RelativeL2(ev.Candidate.Rows[last], normed) < 0.5*p.Accumulated[last].Got
+	ev.Profile = p
+	return nil
+}

@@ -1,0 +1,79 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/metric"
+)
+
+// localError charges an error to the layer that introduces it.
+func localError() *Check {
+	return &Check{
+		ID: "LocalError",
+		Rule: "fed with the candidate's own row N, the reference's layer N gives the candidate's row N+1: " +
+			"the first layer whose local error is out of budget is the source",
+		Catches: []string{
+			"a fault in one layer, named at that layer whatever the later layers inherit",
+			"a norm gain that was never loaded, too weak for the accumulated error to show",
+			"a stale KV cache row", "layers in the wrong order",
+		},
+		Level: Core,
+		Sides: []Side{SideCandidate},
+		Needs: NeedRows | NeedProfile,
+		Controls: []Control{
+			{Mutant: "norm-gain-ones", Side: SideCandidate, Layer: 5, Floor: 1.2},
+			{Mutant: "rope-base", Side: SideCandidate, Layer: 9, Floor: 1.2},
+			{Mutant: "q-position-off-by-one", Side: SideCandidate, Layer: 9, Floor: 1.2},
+			{Mutant: "q-bias-missing", Side: SideCandidate, Layer: 9, Floor: 1.2},
+			{Mutant: "gate-up-swapped", Side: SideCandidate, Layer: 7, Floor: 2},
+			{Mutant: "kv-heads-swapped", Side: SideCandidate, Layer: 9, Floor: 1.2},
+			{Mutant: "layer-skipped", Side: SideCandidate, Layer: 17, Floor: 2},
+			{Mutant: "layers-swapped", Side: SideCandidate, Layer: 11, Floor: 2},
+			{Mutant: "stale-cache-row", Side: SideCandidate, Layer: 9, Floor: 1.2},
+			{Mutant: "duplicated-row", Side: SideCandidate, Layer: 14, Floor: 2},
+			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},
+		},
+		Judge:  judgeLocalError,
+		Across: func(evs []*Evidence) *Outcome { return acrossMedians(evs, localFindings) },
+	}
+}
+
+func judgeLocalError(ev *Evidence, _ Side) Outcome {
+	if ev.Profile == nil {
+		return noProfile(ev)
+	}
+	p := ev.Profile
+	bound := p.Factors.Single
+	kappa := 1.0
+	if p.SchemeUnknown != "" {
+		bound = ev.Budgets.UnknownScheme
+		kappa = metric.Quantile(0.25, ratios(p.Local))
+	}
+	var out []Finding
+	for n, m := range p.Local {
+		if r := m.Ratio() / kappa; over(r, bound.Value) {
+			out = append(out, Finding{Probe: engine.ResidPost(n), Metric: "local error", Got: Number(m.Got),
+				Limit:  Limit{Number(bound.Value * kappa * m.Yard), fmt.Sprintf("%g times %s", bound.Value, bound.Source)},
+				At:     At{Row: n + 1, Channel: -1, File: ev.CandidateFile},
+				Detail: fmt.Sprintf("%.2f times the yardstick's error%s", r, updateHint(m))})
+		}
+	}
+	if len(out) > 0 {
+		return fail("", out...)
+	}
+	return pass()
+}
+
+// updateHint reads the one figure that has a meaning of its own: a local error
+// of exactly the update means that the row did not move.
+func updateHint(m Measure) string {
+	if m.Got > 0.999 && m.Got < 1.001 {
+		return "; the row equals the one before: the layer contributed nothing, or the row is a copy"
+	}
+	return ""
+}
+
+func localFindings(c curve, f Factors) []Finding {
+	return medianFindings(c.local, f, 1, "local error over the yardstick's, median over the cases")
+}

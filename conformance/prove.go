@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Proof is the demonstration that a check fails on one of its controls.
+type Proof struct {
+	Check   string
+	Control Control
+	// Failed is true when the check failed on the planted fault.
+	Failed bool
+	// Excess is how many times over its bound the worst finding was; +Inf for
+	// an exact check that failed.
+	Excess float64
+	// Holds is true when the check failed by at least the control's floor.
+	Holds bool
+	// Why explains a proof that does not hold.
+	Why string
+}
+
+// Prove runs each check on the clean configuration, which it must pass, and on
+// each of its controls, which it must fail on by the declared floor.
+// cfg.Mutants plants the faults.
+func Prove(ctx context.Context, cfg Config) ([]Proof, error) {
+	if cfg.Mutants == nil {
+		return nil, errors.New("conformance: prove: Config.Mutants is nil: nothing plants the faults")
+	}
+	var out []Proof
+	for _, c := range Builtin().Checks() {
+		clean := cfg
+		clean.Only = []string{c.ID}
+		rep, err := Evaluate(ctx, clean)
+		if err != nil {
+			return nil, fmt.Errorf("conformance: prove: %s on the clean engine: %w", c.ID, err)
+		}
+		for _, side := range c.Sides {
+			if why := notClean(rep, c.ID, side); why != "" {
+				return nil, fmt.Errorf("conformance: prove: %s on the clean %s: %s", c.ID, side, why)
+			}
+		}
+		for _, k := range c.Controls {
+			p, err := prove(ctx, cfg, c, k)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func notClean(rep *Report, id string, side Side) string {
+	passed := false
+	for _, r := range rep.Checks {
+		if r.ID != id || r.Side != side {
+			continue
+		}
+		switch r.Status {
+		case Pass:
+			passed = true
+		case Fail, Error:
+			return fmt.Sprintf("case %s: %s %s", r.Case, r.Reason, r.Findings)
+		}
+	}
+	if !passed {
+		return "passed on no case"
+	}
+	return ""
+}
+
+func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) {
+	p := Proof{Check: c.ID, Control: k}
+	planted, err := cfg.Mutants(cfg, k)
+	if err != nil {
+		return p, fmt.Errorf("conformance: prove: %s: planting %s: %w", c.ID, k.Mutant, err)
+	}
+	planted.Only = []string{c.ID}
+	rep, err := Evaluate(ctx, planted)
+	if err != nil {
+		return p, fmt.Errorf("conformance: prove: %s on %s: %w", c.ID, k.Mutant, err)
+	}
+	for _, r := range rep.Checks {
+		if r.ID != c.ID || r.Side != k.Side || (r.Status != Fail && r.Status != Error) {
+			continue
+		}
+		p.Failed = true
+		if k.Floor == 0 {
+			p.Excess = math.Inf(1)
+		}
+		for _, f := range r.Findings {
+			p.Excess = max(p.Excess, excess(f))
+		}
+	}
+	switch {
+	case !p.Failed:
+		p.Why = "the check passed on the planted fault"
+	case p.Excess < k.Floor:
+		p.Why = fmt.Sprintf("missed its bound by %.2f, want at least %g", p.Excess, k.Floor)
+	case k.Side == SideSuite && (rep.Conclusion == Conforms || rep.Conclusion == Partial):
+		p.Why = fmt.Sprintf("the run concluded %q", rep.Conclusion)
+	default:
+		p.Holds = true
+	}
+	return p, nil
+}

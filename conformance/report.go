@@ -1,0 +1,93 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// SchemaVersion is the version of the report's JSON.
+const SchemaVersion = 1
+
+// Result is one check on one case.
+type Result struct {
+	ID string `json:"id"`
+	// Case is the case's name, or "*" for a verdict over all cases.
+	Case     string    `json:"case"`
+	Side     Side      `json:"side"`
+	Level    Level     `json:"level"`
+	Status   Status    `json:"status"`
+	Kind     Kind      `json:"kind,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Rule     string    `json:"rule,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// CaseVerdict is what one case says by itself.
+type CaseVerdict struct {
+	FirstBadRow *int          `json:"first_bad_row"`
+	Source      *engine.Probe `json:"source"`
+	// Judged is false for a case that gave no values, with the reason.
+	Judged bool   `json:"judged"`
+	Reason string `json:"reason,omitempty"`
+	// File is the file at fault, when one is.
+	File string `json:"file,omitempty"`
+}
+
+// NotJudged is a Core check that was judged on no case.
+type NotJudged struct {
+	ID       string `json:"id"`
+	WouldRun string `json:"would_run_with"`
+}
+
+// Report is the outcome of a run.
+type Report struct {
+	SchemaVersion int        `json:"schema_version"`
+	Conclusion    Conclusion `json:"conclusion"`
+	// FirstBadRow is the dump row over all cases, null when no row is bad.
+	FirstBadRow *int  `json:"first_bad_row"`
+	Kind        *Kind `json:"kind"`
+	// Power says what these dumps can't show.
+	Power []string `json:"power"`
+	// Source is the most upstream source; Sources are all independent ones.
+	Source  *engine.Probe  `json:"source"`
+	Sources []engine.Probe `json:"sources"`
+	// Notes explain the localisation.
+	Notes  []string               `json:"notes,omitempty"`
+	Checks []Result               `json:"checks"`
+	Cases  map[string]CaseVerdict `json:"cases"`
+	// Executed counts the checks of the candidate that came to a verdict.
+	Executed  int         `json:"executed"`
+	NotJudged []NotJudged `json:"core_not_judged,omitempty"`
+	// ReferenceFailed is true when a check of the reference itself failed: then
+	// no verdict on a candidate can be trusted.
+	ReferenceFailed bool   `json:"reference_failed,omitempty"`
+	Reproduce       string `json:"reproduce"`
+
+	Candidate engine.Info `json:"candidate"`
+	Reference engine.Info `json:"reference"`
+}
+
+// WriteJSON writes the report as one indented JSON object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return fmt.Errorf("conformance: report: %w", err)
+	}
+	return nil
+}
+
+// Failures returns the results of the candidate that failed or gave no answer.
+func (r *Report) Failures() []Result {
+	var out []Result
+	for _, c := range r.Checks {
+		if c.Side == SideCandidate && (c.Status == Fail || c.Status == Error) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
