@@ -28,6 +28,7 @@ type File struct {
 	f         *os.File
 	buf       *bufio.Writer
 	err       error // what ended it; errFinished after Commit or Abort
+	done      bool  // the file has its final name
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -115,11 +116,11 @@ func (f *File) Commit() error {
 			return f.fail("link", err)
 		}
 		if err := os.Remove(f.tmp); err != nil {
-			f.err = errFinished
+			f.err, f.done = errFinished, true
 			return f.wrap("remove temporary file", err)
 		}
 	}
-	f.err = errFinished
+	f.err, f.done = errFinished, true
 	if err := syncDir(filepath.Dir(f.path)); err != nil {
 		return f.wrap("sync folder", err)
 	}
