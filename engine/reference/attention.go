@@ -1,0 +1,58 @@
+package reference
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// softmax is written out: the backend's fused softmax uses an approximate exp
+// in float32. Masked scores are -Inf and give exactly 0.
+func softmax(scores *graph.Node) *graph.Node {
+	top := graph.ReduceAndKeep(scores, graph.ReduceMax, -1)
+	e := graph.Exp(graph.Sub(scores, top))
+	return graph.Div(e, graph.ReduceAndKeep(e, graph.ReduceSum, -1))
+}
+
+// masked keeps the scores where keep is true.
+func masked(scores, keep *graph.Node) *graph.Node {
+	return graph.Where(keep, scores, graph.Infinity(scores.Graph(), scores.DType(), -1))
+}
+
+// weigh is softmax(q·kᵀ/sqrt(d), masked)·v with grouped heads: q [kv, n, d],
+// k and v [kv, S, d], keep [kv, n, S] gives [kv, n, d].
+func weigh(q, k, v, keep *graph.Node) *graph.Node {
+	headDim := q.Shape().Dimensions[2]
+	scores := graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0})
+	scores = graph.MulScalar(scores, 1/math.Sqrt(float64(headDim)))
+	return graph.Dot(softmax(masked(scores, keep)), v).General([]int{2}, []int{0}, []int{1}, []int{0})
+}
+
+// attendCache is one query position against the KV cache. q [1, heads, d], k
+// and v [kv, C, d]; pos (int32 scalar) is the last position to look at. Query
+// head h reads kv head h / (heads/kv). The result is [1, heads*d].
+func attendCache(q, k, v, pos *graph.Node) *graph.Node {
+	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
+	kv, capacity := k.Shape().Dimensions[0], k.Shape().Dimensions[1]
+	grouped := graph.Reshape(q, kv, heads/kv, d)
+	keep := graph.LessOrEqual(graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, kv, heads/kv, capacity), 2), pos)
+	return graph.Reshape(weigh(grouped, k, v, keep), 1, heads*d)
+}
+
+// attendCausal is all positions of a prefill at once. q [T, heads, d], k and v
+// [T, kv, d] give [T, heads*d].
+func attendCausal(q, k, v *graph.Node) *graph.Node {
+	t, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
+	kv := k.Shape().Dimensions[1]
+	rep := heads / kv
+	grouped := graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, t, kv, rep, d), 1, 2, 0, 3), kv, rep*t, d)
+	k = graph.TransposeAllAxes(k, 1, 0, 2)
+	v = graph.TransposeAllAxes(v, 1, 0, 2)
+	four := shapes.Make(dtypes.Int32, kv, rep, t, t)
+	keep := graph.LessOrEqual(graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2))
+	out := weigh(grouped, k, v, graph.Reshape(keep, kv, rep*t, t))
+	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, t, d), 2, 0, 1, 3)
+	return graph.Reshape(out, t, heads*d)
+}

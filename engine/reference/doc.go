@@ -1,0 +1,37 @@
+// Package reference is the trusted float engine: GoMLX on its pure Go backend.
+// It implements [engine.Reference], [engine.Trace] and, through [Checkpoint],
+// [engine.Weights]. It is the only package that imports GoMLX and
+// go-huggingface.
+//
+// # Contract
+//
+// [Load] and [LoadFS] read a Hugging Face checkpoint and refuse what would be
+// computed wrong; [New] builds an engine from any [engine.Weights]; [Open] does
+// both. An [Engine] runs a prompt token by token with a KV cache
+// ([Engine.Capture], [Engine.LastHidden]), as one graph for the whole step
+// ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]).
+// Weights are inputs of the graphs: one compiled layer graph serves all layers,
+// and the backend holds one copy of each weight. The embedding table stays in
+// host memory; the head is uploaded by the first call of [Engine.Logits].
+//
+// An Engine and its traces are safe for concurrent use. Runs share the weights
+// and the compiled graphs and nothing else.
+//
+// # Arithmetic
+//
+// In float32 every step rounds to float32 where transformers' does: RMSNorm,
+// softmax and the rotary tables included (the tables' powers,
+// sines and cosines are computed in float64 and rounded once). In float64
+// everything is float64, the rotary tables too: that is the yardstick of
+// float32 error. Rows agree with transformers' float32 to about 1e-6 relative
+// L2. On the "go" backend the bits do not depend on GOMAXPROCS, on the KV
+// capacity up to 1024, nor on whether the step is one graph or a graph per
+// layer. They do depend on the build's SIMD level; [Engine.Describe] says it.
+//
+// # Limits and non-goals
+//
+// The family qwen2 is implemented; any other is an [engine.UnsupportedError].
+// Attention is full causal attention with the default rotary embedding. There
+// is no sampling, no batching of prompts and no tokenizer. Nothing is downloaded:
+// a checkpoint is a local folder or an [io/fs.FS].
+package reference

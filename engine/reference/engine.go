@@ -1,0 +1,161 @@
+package reference
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Engine runs one checkpoint in one arithmetic. It implements
+// [engine.Reference] and is safe for concurrent use.
+type Engine struct {
+	weights engine.Weights
+	arch    engine.Arch
+	set     settings
+	dev     device
+
+	embed     []float32 // [vocab, hidden], shared with weights
+	slots     []slot
+	layers    [][]*tensors.Tensor // per layer, in the order of slots
+	eps       []*tensors.Tensor   // per layer, [1, 1]
+	finalNorm *tensors.Tensor     // [1, hidden]
+	finalEps  *tensors.Tensor     // [1, 1]
+
+	decode, whole, prefill, norm, logits *graph.Exec
+
+	headOnce sync.Once
+	head     []*tensors.Tensor // row blocks of [vocab, hidden]
+	headErr  error
+
+	doubleOnce sync.Once
+	double     *Engine
+	doubleErr  error
+}
+
+var _ engine.Reference = (*Engine)(nil)
+
+// Open loads the checkpoint at path, a Hugging Face folder or a hub cache
+// folder with one snapshot, and makes an engine of it.
+func Open(path string, opts ...Option) (*Engine, error) {
+	c, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return New(c, opts...)
+}
+
+// New makes an engine that runs w. It uploads the layers' weights and keeps w.
+// The constants in w's Arch().PerLayer hold for every run; the faults in
+// Arch().Fault act on the incremental runs only (Capture, CaptureWholeStep and
+// LastHidden).
+func New(w engine.Weights, opts ...Option) (*Engine, error) {
+	set, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	backend, err := newBackend(set.backend)
+	if err != nil {
+		return nil, err
+	}
+	return build(w, set, device{backend, set.dtype})
+}
+
+func build(w engine.Weights, set settings, dev device) (*Engine, error) {
+	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev}
+	if err := checkArch(e.arch); err != nil {
+		return nil, err
+	}
+	table, err := fetch(w, embedName, []int{e.arch.Vocab, e.arch.Hidden})
+	if err != nil {
+		return nil, err
+	}
+	e.embed = table.Data
+	if err := e.uploadWeights(); err != nil {
+		return nil, err
+	}
+	return e, e.makeGraphs()
+}
+
+func (e *Engine) uploadWeights() error {
+	e.slots = qwen2Slots(e.arch)
+	for n := range e.arch.Layers {
+		ts, err := uploadSlots(e.dev, e.weights, layerPrefix(n), e.slots)
+		if err != nil {
+			return err
+		}
+		eps, err := upload(e.dev, []float64{e.arch.PerLayer[n].NormEps}, 1, 1)
+		if err != nil {
+			return err
+		}
+		e.layers, e.eps = append(e.layers, ts), append(e.eps, eps)
+	}
+	final, err := uploadSlots(e.dev, e.weights, "", []slot{{finalNormName, []int{e.arch.Hidden}}})
+	if err != nil {
+		return err
+	}
+	e.finalNorm = final[0]
+	e.finalEps, err = upload(e.dev, []float64{e.arch.FinalNormEps}, 1, 1)
+	return err
+}
+
+// makeGraphs prepares the graphs; each is compiled by its first run per shape.
+func (e *Engine) makeGraphs() error {
+	for _, g := range []struct {
+		exec **graph.Exec
+		name string
+		fn   func([]*graph.Node) []*graph.Node
+	}{
+		{&e.decode, "decode layer", e.decodeGraph},
+		{&e.whole, "whole step", e.wholeStepGraph},
+		{&e.prefill, "prefill layer", e.prefillGraph},
+		{&e.norm, "final norm", e.normGraph},
+		{&e.logits, "logits", e.logitsGraph},
+	} {
+		x, err := graph.NewExec(e.dev.backend, g.fn)
+		if err != nil {
+			return fmt.Errorf("reference: graph %s: %w", g.name, err)
+		}
+		*g.exec = x.WithName(g.name).SetMaxCache(-1)
+	}
+	return nil
+}
+
+// call runs a compiled graph.
+func call(x *graph.Exec, args []any) ([]*tensors.Tensor, error) {
+	out, err := x.Call(args...)
+	if err != nil {
+		return nil, fmt.Errorf("reference: graph %s: %w", x.Name(), err)
+	}
+	return out, nil
+}
+
+func appendTensors(args []any, ts []*tensors.Tensor) []any {
+	for _, t := range ts {
+		args = append(args, t)
+	}
+	return args
+}
+
+// Weights returns the checkpoint that the engine runs.
+func (e *Engine) Weights() engine.Weights { return e.weights }
+
+// Float64 returns the same model, faults included, in float64. It is made by
+// the first call and is the receiver if that is float64 already.
+func (e *Engine) Float64() (engine.Reference, error) {
+	if e.set.dtype == Float64 {
+		return e, nil
+	}
+	e.doubleOnce.Do(func() {
+		set := e.set
+		set.dtype = Float64
+		e.double, e.doubleErr = build(e.weights, set, device{e.dev.backend, Float64})
+	})
+	if e.doubleErr != nil {
+		return nil, e.doubleErr
+	}
+	return e.double, nil
+}

@@ -1,0 +1,90 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// schedule says where each step of one incremental run reads and writes: the
+// prompt's ids with the planted faults of the architecture resolved against the
+// prompt's length. Without faults it is ids, position and position again.
+type schedule struct {
+	arch engine.Arch
+	ids  []int
+}
+
+// id is the token embedded at position pos.
+func (s schedule) id(pos int) int {
+	if s.arch.Fault.EmbedFirst && pos == len(s.ids)-1 {
+		return s.ids[0]
+	}
+	return s.ids[pos]
+}
+
+// fromEnd resolves a position that counts from the end of the prompt.
+func (s schedule) fromEnd(pos int) int {
+	if pos < 0 {
+		return len(s.ids) + pos
+	}
+	return pos
+}
+
+// rotation is the position that rotates q and k of a layer at position pos. A
+// DecodeFrom before the prompt's start shifts every step, which RoPE can't see.
+func (s schedule) rotation(layer, pos int) (q, k int) {
+	k = pos
+	if f := s.arch.Fault; f.DecodeShift != 0 && pos >= s.fromEnd(f.DecodeFrom) {
+		k += f.DecodeShift
+	}
+	return k + s.arch.PerLayer[layer].QueryOffset, k
+}
+
+// nowhere is a cache position that no cache has: writing there writes nothing.
+const nowhere = -1
+
+// write is the cache position that a layer writes at position pos.
+func (s schedule) write(layer, pos int) int {
+	f := s.arch.Fault
+	if f.StaleCache && layer == f.StaleLayer && pos == s.fromEnd(f.StalePosition) {
+		return nowhere
+	}
+	return pos
+}
+
+// checkArch refuses an architecture that can't be computed as it stands.
+func checkArch(a engine.Arch) error {
+	bad := func(what, got, want string) error {
+		return &engine.ConfigError{File: "architecture", What: what, Got: got, Want: want}
+	}
+	if a.Family != "qwen2" {
+		return &engine.UnsupportedError{What: fmt.Sprintf("model family %q", a.Family), Why: "the reference engine has qwen2 only"}
+	}
+	for _, d := range []struct {
+		name string
+		n    int
+	}{{"layers", a.Layers}, {"hidden size", a.Hidden}, {"intermediate size", a.Intermediate}, {"attention heads", a.Heads},
+		{"key-value heads", a.KVHeads}, {"head dimension", a.HeadDim}, {"vocabulary", a.Vocab}} {
+		if d.n < 1 {
+			return bad(d.name, fmt.Sprint(d.n), "at least 1")
+		}
+	}
+	if a.Heads%a.KVHeads != 0 {
+		return bad("attention heads", fmt.Sprint(a.Heads), fmt.Sprintf("a multiple of the %d key-value heads", a.KVHeads))
+	}
+	if a.HeadDim%2 != 0 {
+		return bad("head dimension", fmt.Sprint(a.HeadDim), "an even number (rotary pairs)")
+	}
+	if len(a.PerLayer) != a.Layers {
+		return bad("layer parameters", fmt.Sprint(len(a.PerLayer)), fmt.Sprintf("one per layer, %d", a.Layers))
+	}
+	if f := a.Fault; f.StaleCache && (f.StaleLayer < 0 || f.StaleLayer >= a.Layers) {
+		return bad("fault: stale layer", fmt.Sprint(f.StaleLayer), fmt.Sprintf("0 to %d", a.Layers-1))
+	}
+	for i, l := range a.PerLayer {
+		if !(l.RopeTheta > 0) || !(l.NormEps >= 0) {
+			return bad(fmt.Sprintf("layer %d", i), fmt.Sprintf("rope_theta %v, eps %v", l.RopeTheta, l.NormEps), "rope_theta > 0, eps >= 0")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// progress counts the steps of one run and carries its context.
+type progress struct {
+	ctx   context.Context
+	steps atomic.Int64
+}
+
+// step marks the end of a step and reports whether the run must end.
+func (p *progress) step() error {
+	p.steps.Add(1)
+	return p.ctx.Err()
+}
+
+// guard runs fn on its own goroutine and returns when fn ends, when ctx ends,
+// or with a [*StallError] when one step takes longer than limit. An abandoned
+// fn ends at its next step; if the backend is deadlocked it never does, and its
+// goroutine is lost, which is why it must share no lock with its caller. A
+// panic of the backend becomes an error: GoMLX reports some shape errors so.
+func guard[T any](ctx context.Context, limit time.Duration, fn func(*progress) (T, error)) (T, error) {
+	var zero T
+	if err := ctx.Err(); err != nil {
+		return zero, fmt.Errorf("reference: %w", err)
+	}
+	type outcome struct {
+		val T
+		err error
+	}
+	// The run's own context: an abandoned run ends at its next step even when
+	// the caller's context lives on.
+	runCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &progress{ctx: runCtx}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil {
+				o = outcome{err: fmt.Errorf("reference: backend panicked: %v", r)}
+			}
+			done <- o
+		}()
+		o.val, o.err = fn(p)
+	}()
+
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var seen int64
+	for {
+		select {
+		case o := <-done:
+			if o.err != nil {
+				return zero, o.err
+			}
+			return o.val, nil
+		case <-ctx.Done():
+			return zero, fmt.Errorf("reference: %w", ctx.Err())
+		case <-timer.C:
+			now := p.steps.Load()
+			if now == seen {
+				return zero, &StallError{Step: now, Deadline: limit}
+			}
+			seen = now
+			timer.Reset(limit)
+		}
+	}
+}

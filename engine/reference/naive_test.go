@@ -1,0 +1,146 @@
+package reference_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// naive is a Qwen2 decoder in plain float64 loops, written from the published
+// formulas for these tests and sharing nothing with the package. It keeps all
+// keys and values, so the rows of all positions come from one pass.
+type naive struct {
+	a engine.Arch
+	w engine.Weights
+}
+
+func (m naive) tensor(name string) []float64 {
+	t, err := m.w.Tensor(name)
+	if err != nil {
+		panic(err)
+	}
+	out := make([]float64, len(t.Data))
+	for i, v := range t.Data {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+func (m naive) norm(x, g []float64, eps float64) []float64 {
+	var ss float64
+	for _, v := range x {
+		ss += v * v
+	}
+	r := 1 / math.Sqrt(ss/float64(len(x))+eps)
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = x[i] * r * g[i]
+	}
+	return y
+}
+
+func (m naive) mul(w, x, bias []float64) []float64 {
+	n := len(w) / len(x)
+	y := make([]float64, n)
+	for o := range n {
+		for i, v := range x {
+			y[o] += w[o*len(x)+i] * v
+		}
+		if bias != nil {
+			y[o] += bias[o]
+		}
+	}
+	return y
+}
+
+// rope turns each pair (i, i+d/2) of each head by position * theta^(-2i/d).
+func (m naive) rope(x []float64, position int, theta float64) []float64 {
+	d := m.a.HeadDim
+	y := make([]float64, len(x))
+	for h := 0; h < len(x); h += d {
+		for i := range d / 2 {
+			angle := float64(position) / math.Pow(theta, 2*float64(i)/float64(d))
+			s, c := math.Sincos(angle)
+			a, b := x[h+i], x[h+i+d/2]
+			y[h+i], y[h+i+d/2] = a*c-b*s, b*c+a*s
+		}
+	}
+	return y
+}
+
+// layer runs layer n on all positions and returns all outputs.
+func (m naive) layer(n int, xs [][]float64) [][]float64 {
+	pre := fmt.Sprintf("model.layers.%d.", n)
+	lp := m.a.PerLayer[n]
+	load := func(s string) []float64 { return m.tensor(pre + s) }
+	g1, g2 := load("input_layernorm.weight"), load("post_attention_layernorm.weight")
+	wq, wk, wv, wo := load("self_attn.q_proj.weight"), load("self_attn.k_proj.weight"), load("self_attn.v_proj.weight"), load("self_attn.o_proj.weight")
+	bq, bk, bv := load("self_attn.q_proj.bias"), load("self_attn.k_proj.bias"), load("self_attn.v_proj.bias")
+	gate, up, down := load("mlp.gate_proj.weight"), load("mlp.up_proj.weight"), load("mlp.down_proj.weight")
+	d, rep := m.a.HeadDim, m.a.Heads/m.a.KVHeads
+	var ks, vs, out [][]float64
+	for pos, x := range xs {
+		h := m.norm(x, g1, lp.NormEps)
+		q := m.rope(m.mul(wq, h, bq), pos+lp.QueryOffset, lp.RopeTheta)
+		ks = append(ks, m.rope(m.mul(wk, h, bk), pos, lp.RopeTheta))
+		vs = append(vs, m.mul(wv, h, bv))
+		att := make([]float64, m.a.Heads*d)
+		for head := range m.a.Heads {
+			from := head / rep * d
+			weights := make([]float64, pos+1)
+			var sum float64
+			for s := range weights {
+				var dot float64
+				for i := range d {
+					dot += q[head*d+i] * ks[s][from+i]
+				}
+				weights[s] = math.Exp(dot / math.Sqrt(float64(d)))
+				sum += weights[s]
+			}
+			for s, p := range weights {
+				for i := range d {
+					att[head*d+i] += p / sum * vs[s][from+i]
+				}
+			}
+		}
+		y := append([]float64(nil), x...)
+		for i, v := range m.mul(wo, att, nil) {
+			y[i] += v
+		}
+		h = m.norm(y, g2, lp.NormEps)
+		gv, uv := m.mul(gate, h, nil), m.mul(up, h, nil)
+		for i := range gv {
+			gv[i] = gv[i] / (1 + math.Exp(-gv[i])) * uv[i]
+		}
+		for i, v := range m.mul(down, gv, nil) {
+			y[i] += v
+		}
+		out = append(out, y)
+	}
+	return out
+}
+
+// rows returns the layers+1 rows of the last position.
+func (m naive) rows(ids []int) [][]float64 {
+	table := m.tensor("model.embed_tokens.weight")
+	var xs [][]float64
+	for _, id := range ids {
+		xs = append(xs, table[id*m.a.Hidden:(id+1)*m.a.Hidden])
+	}
+	rows := [][]float64{xs[len(xs)-1]}
+	for n := range m.a.Layers {
+		xs = m.layer(n, xs)
+		rows = append(rows, xs[len(xs)-1])
+	}
+	return rows
+}
+
+// logits is the final norm and the head of a row.
+func (m naive) logits(row []float64) []float64 {
+	head := "lm_head.weight"
+	if m.a.TiedHead {
+		head = "model.embed_tokens.weight"
+	}
+	return m.mul(m.tensor(head), m.norm(row, m.tensor("model.norm.weight"), m.a.FinalNormEps), nil)
+}

@@ -1,0 +1,53 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Names of tensors outside the layers.
+const (
+	embedName     = "model.embed_tokens.weight"
+	finalNormName = "model.norm.weight"
+	headName      = "lm_head.weight"
+)
+
+func layerPrefix(n int) string { return fmt.Sprintf("model.layers.%d.", n) }
+
+// qwen2Slots are the weights of one Qwen2 decoder layer, in the order in which
+// every graph takes them.
+func qwen2Slots(a engine.Arch) []slot {
+	q, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	return []slot{
+		{"input_layernorm.weight", []int{a.Hidden}},
+		{"self_attn.q_proj.weight", []int{q, a.Hidden}},
+		{"self_attn.q_proj.bias", []int{q}},
+		{"self_attn.k_proj.weight", []int{kv, a.Hidden}},
+		{"self_attn.k_proj.bias", []int{kv}},
+		{"self_attn.v_proj.weight", []int{kv, a.Hidden}},
+		{"self_attn.v_proj.bias", []int{kv}},
+		{"self_attn.o_proj.weight", []int{a.Hidden, q}},
+		{"post_attention_layernorm.weight", []int{a.Hidden}},
+		{"mlp.gate_proj.weight", []int{a.Intermediate, a.Hidden}},
+		{"mlp.up_proj.weight", []int{a.Intermediate, a.Hidden}},
+		{"mlp.down_proj.weight", []int{a.Hidden, a.Intermediate}},
+	}
+}
+
+// qwen2Layer is one Qwen2 decoder layer: pre-norm attention with biases on q, k
+// and v, then pre-norm SwiGLU, each added to the residual stream (Qwen2
+// technical report, arXiv:2407.10671). attend maps q [T, heads, d], k and v
+// [T, kv, d], q and k already rotated, to [T, heads*d].
+func qwen2Layer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) *graph.Node {
+	t := x.Shape().Dimensions[0]
+	h := rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	q := rq.rotate(graph.Reshape(p.linear(h, "self_attn.q_proj"), t, a.Heads, a.HeadDim))
+	k := rk.rotate(graph.Reshape(p.linear(h, "self_attn.k_proj"), t, a.KVHeads, a.HeadDim))
+	v := graph.Reshape(p.linear(h, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
+	x = graph.Add(x, p.linear(attend(q, k, v), "self_attn.o_proj"))
+	h = rmsNorm(x, p.vector("post_attention_layernorm.weight"), eps)
+	return graph.Add(x, swiGLU(p, h))
+}

@@ -1,0 +1,95 @@
+package reference
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// decodeGraph is one decoder layer on one token. Its inputs are x [1, H]; the
+// tables cos and sin for q, then for k, [1, 1, d]; the last position to attend
+// to and the position to write, int32 scalars; eps; the KV cache; the weights.
+// Its outputs are the layer's output [1, H] and the new cache.
+func (e *Engine) decodeGraph(in []*graph.Node) []*graph.Node {
+	c := cursor{in}
+	x := c.take()
+	rq := rotary{c.take(), c.take()}
+	rk := rotary{c.take(), c.take()}
+	pos, at, eps := c.take(), c.take(), c.take()
+	k, v := c.take(), c.take()
+	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
+		return attendCache(q, k, v, pos)
+	})
+	return []*graph.Node{y, k, v}
+}
+
+// tables are one position's rotary tables on the backend.
+type tables struct{ cos, sin *tensors.Tensor }
+
+// place is what a layer needs to know about a position: tables for q and k, the
+// last position to attend to and the position to write.
+type place struct {
+	q, k    tables
+	pos, at *tensors.Tensor
+}
+
+// places makes the places of all layers for one position. Layers with the same
+// constants share their tensors.
+func (e *Engine) places(s schedule, pos int) ([]place, error) {
+	type key struct {
+		theta    float64
+		position int
+	}
+	ropes := map[key]tables{}
+	rope := func(theta float64, position int) (tables, error) {
+		if t, ok := ropes[key{theta, position}]; ok {
+			return t, nil
+		}
+		cos, sin := ropeTable(e.set.dtype, theta, position, e.arch.HeadDim)
+		var t tables
+		var err error
+		if t.cos, err = upload(e.dev, cos, 1, 1, e.arch.HeadDim); err != nil {
+			return t, err
+		}
+		if t.sin, err = upload(e.dev, sin, 1, 1, e.arch.HeadDim); err != nil {
+			return t, err
+		}
+		ropes[key{theta, position}] = t
+		return t, nil
+	}
+	here, err := e.dev.index([]int{pos})
+	if err != nil {
+		return nil, err
+	}
+	ps := make([]place, e.arch.Layers)
+	for n := range ps {
+		theta := e.arch.PerLayer[n].RopeTheta
+		rotQ, rotK := s.rotation(n, pos)
+		p := place{pos: here, at: here}
+		if p.q, err = rope(theta, rotQ); err != nil {
+			return nil, err
+		}
+		if p.k, err = rope(theta, rotK); err != nil {
+			return nil, err
+		}
+		if at := s.write(n, pos); at != pos {
+			if p.at, err = e.dev.index([]int{at}); err != nil {
+				return nil, err
+			}
+		}
+		ps[n] = p
+	}
+	return ps, nil
+}
+
+// decodeLayer runs layer n on x at a place. k and v are the layer's cache: a
+// tensor, which stays valid, or a donation.
+func (e *Engine) decodeLayer(n int, x *tensors.Tensor, p place, k, v any) (y, newK, newV *tensors.Tensor, err error) {
+	args := make([]any, 0, 10+len(e.layers[n]))
+	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n], k, v)
+	out, err := call(e.decode, appendTensors(args, e.layers[n]))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return out[0], out[1], out[2], nil
+}
