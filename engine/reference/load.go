@@ -1,3 +1,181 @@
 package reference
-import "github.com/plumbline-go/plumbline/engine"
-func Load(path string) (engine.Weights, error) { return nil, nil }
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Checkpoint is a Hugging Face checkpoint with its headers checked and its
+// weights on disk. It implements [engine.Weights] and is safe for concurrent
+// use.
+type Checkpoint struct {
+	cfg    config
+	name   string
+	file   string // names the weights in errors
+	shards []*shard
+	where  map[string]*shard // by tensor name
+	unused []string
+}
+
+var _ engine.Weights = (*Checkpoint)(nil)
+
+// Load opens the checkpoint in a folder, or in the one snapshot of a hub cache
+// folder. It reads config.json and the header of every weight file, and checks
+// that each tensor the model needs is there with the shape that the config
+// implies. A folder that can't be used gives a [*engine.ConfigError], a broken
+// weight file a *dumpfmt.FormatError, a model that would be computed wrong an
+// [*engine.UnsupportedError]. The files stay open until Close.
+func Load(dir string) (*Checkpoint, error) {
+	abs, err := filepath.Abs(dir) // also keeps go-huggingface from expanding a "~"
+	if err != nil {
+		return nil, fmt.Errorf("reference: %s: %w", dir, err)
+	}
+	st, err := os.Stat(abs)
+	if err != nil {
+		return nil, fmt.Errorf("reference: model folder: %w", err)
+	}
+	if !st.IsDir() {
+		return nil, &engine.ConfigError{File: dir, What: "model", Got: "a file", Want: "a folder with config.json"}
+	}
+	return load(folder{fsys: os.DirFS(abs), dir: ".", root: abs, shown: dir})
+}
+
+// LoadFS is Load for a folder of a file system, e.g. an embedded one. The weight
+// files are read through package dumpfmt alone: go-huggingface would copy them
+// to a shared temporary folder first.
+func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
+	if !fs.ValidPath(dir) {
+		return nil, fmt.Errorf("reference: model folder: %w", &fs.PathError{Op: "open", Path: dir, Err: fs.ErrInvalid})
+	}
+	return load(folder{fsys: fsys, dir: dir, shown: dir})
+}
+
+// folder is where a checkpoint lies.
+type folder struct {
+	fsys  fs.FS
+	dir   string // inside fsys
+	root  string // fsys on disk, or empty
+	shown string // dir for messages
+}
+
+func (f folder) path(name string) string { return path.Join(f.dir, name) }
+
+// show is a file's name for messages.
+func (f folder) show(name string) string { return path.Join(filepath.ToSlash(f.shown), name) }
+
+// read returns a small file; false when it doesn't exist.
+func (f folder) read(name string) ([]byte, bool, error) {
+	data, err := fs.ReadFile(f.fsys, f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reference: %s: %w", f.show(name), err)
+	}
+	return data, true, nil
+}
+
+func load(f folder) (_ *Checkpoint, err error) {
+	if f, err = f.resolveSnapshot(); err != nil {
+		return nil, err
+	}
+	data, ok, err := f.read(configName)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &engine.ConfigError{File: f.show(configName), What: "file", Got: "nothing", Want: "a Hugging Face config"}
+	}
+	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]*shard{}}
+	if c.cfg, err = readConfig(f.show(configName), data); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if err := c.openShards(f); err != nil {
+		return nil, err
+	}
+	if err := c.checkTensors(); err != nil {
+		return nil, err
+	}
+	runtime.AddCleanup(c, func(shards []*shard) {
+		for _, s := range shards {
+			s.close()
+		}
+	}, c.shards)
+	return c, nil
+}
+
+// checkTensors demands every tensor of the model, and lists the others.
+func (c *Checkpoint) checkTensors() error {
+	needed := map[string]bool{}
+	for _, s := range qwen2Tensors(c.cfg.arch) {
+		needed[s.name] = true
+		sh, ok := c.where[s.name]
+		if !ok {
+			return c.missing(s.name, fmt.Sprintf("shape %v", s.shape))
+		}
+		if err := sh.check(s.name, s.shape); err != nil {
+			return err
+		}
+	}
+	for name := range c.where {
+		if !needed[name] {
+			c.unused = append(c.unused, name)
+		}
+	}
+	slices.Sort(c.unused)
+	return nil
+}
+
+func (c *Checkpoint) missing(name, want string) error {
+	return &engine.ConfigError{File: c.file, What: "tensor " + name, Got: "nothing", Want: want}
+}
+
+// Arch implements [engine.Weights].
+func (c *Checkpoint) Arch() engine.Arch { return c.cfg.arch.Clone() }
+
+// Tensor implements [engine.Weights]. The checkpoint keeps no copy: each call
+// reads the file anew, so keep what you need again.
+func (c *Checkpoint) Tensor(name string) (engine.Tensor, error) {
+	sh, ok := c.where[name]
+	if !ok {
+		return engine.Tensor{}, c.missing(name, "a tensor of the checkpoint")
+	}
+	return sh.tensor(name)
+}
+
+// Name is the folder's base name.
+func (c *Checkpoint) Name() string { return c.name }
+
+// DType is the dtype that the config declares, or empty.
+func (c *Checkpoint) DType() string { return c.cfg.dtype }
+
+// UnusedKeys lists the config keys, nested ones as "object.key", that nothing
+// here used and that are not known to be harmless.
+func (c *Checkpoint) UnusedKeys() []string { return slices.Clone(c.cfg.unused) }
+
+// UnusedTensors lists the tensors that the model as configured doesn't use, such
+// as the lm_head.weight of a tied head.
+func (c *Checkpoint) UnusedTensors() []string { return slices.Clone(c.unused) }
+
+// Close closes the weight files. Tensor fails afterwards; engines that were made
+// before keep working, but for the first Logits of an untied head.
+func (c *Checkpoint) Close() error {
+	var all []error
+	for _, s := range c.shards {
+		all = append(all, s.close())
+	}
+	return errors.Join(all...)
+}
