@@ -1,0 +1,45 @@
+// Package quant emulates an int8 engine in plain Go.
+//
+// The emulation is a second low-precision implementation of the reference's
+// model: the yardstick that says how far an honest int8 engine may stray
+// ([Emulation.Emulate]), and an engine under test of its own
+// ([Emulation.Candidate]).
+//
+// # Scheme
+//
+// Everything that is rounded is rounded symmetrically: code = round(x/scale),
+// clamped to ±127, scale = max|x|/127, ties to even.
+//
+//   - weights of every projection: one scale per output channel (row);
+//   - inputs of every projection: one scale per token; the input of q, k and v,
+//     that of o_proj, that of gate and up, that of down_proj;
+//   - the embedding table: one scale for the whole table;
+//   - products: exact integer sums, then scaled; biases are added in float64;
+//   - RMSNorm, RoPE, softmax, SiLU and the KV cache: float64;
+//   - with engine.Scheme.RowsInt8, embed, resid_mid and resid_post are rounded
+//     to int8 per row too, and the rounded row is what the next step gets. The
+//     scale of such a row has 31 significant bits, so that it fits the m*2^e of
+//     an int8 layer dump without loss.
+//
+// Options make variants that are no less honest (another rounding of ties, an
+// int8 KV cache, coarser weight scales, finer embedding scales). A suite that
+// uses the plain emulation as yardstick takes a variant as candidate, never the
+// yardstick itself; [Variants] lists them, and their spread is what a factor
+// between candidate and yardstick has to leave room for.
+//
+// # Exactness
+//
+// Integer products are computed as float32 sums of integer-valued factors. They
+// are exact as long as every partial sum stays below 2^24: 127*127*1040 does, so
+// a longer reduction is split into blocks of 1040 and the blocks are added in
+// float64. The order of summation therefore changes nothing, and a prompt is
+// run as one batch per layer with the results of a token-by-token run.
+//
+// # Limits and non-goals
+//
+// The architecture is that of Qwen2. Planted faults (engine.Fault) and per-layer
+// constants are honoured as package engine documents them. There are no
+// logits, and no intermediate probe leaves the package. Codes are kept as one
+// byte per weight beside the float weights that they came from, which the
+// caller's Weights keeps alive.
+package quant

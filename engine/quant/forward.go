@@ -1,0 +1,164 @@
+package quant
+
+import (
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// pass is one run of a prompt of n tokens, all tokens of a layer at a time.
+type pass struct {
+	arch   engine.Arch
+	opt    options
+	scheme engine.Scheme
+	n      int
+
+	x     []float64 // [n, hidden]: the residual stream
+	steps []float64 // [n]: the scale of each row of x, zeros for float rows
+
+	h, q, k, v, a, g, u, scores []float64
+	s                           scratch
+}
+
+func newPass(arch engine.Arch, opt options, scheme engine.Scheme, n int) *pass {
+	qWidth, kvWidth := arch.Heads*arch.HeadDim, arch.KVHeads*arch.HeadDim
+	return &pass{
+		arch: arch, opt: opt, scheme: scheme, n: n,
+		x: make([]float64, n*arch.Hidden), steps: make([]float64, n),
+		h: make([]float64, n*arch.Hidden),
+		q: make([]float64, n*qWidth), k: make([]float64, n*kvWidth), v: make([]float64, n*kvWidth), a: make([]float64, n*qWidth),
+		g: make([]float64, n*arch.Intermediate), u: make([]float64, n*arch.Intermediate),
+		scores: make([]float64, n),
+	}
+}
+
+// roundRows rounds the residual stream per row where the scheme says so.
+func (p *pass) roundRows(what string) error {
+	if !p.scheme.RowsInt8 {
+		return nil
+	}
+	h := p.arch.Hidden
+	for t := range p.n {
+		step, ok := p.opt.ties.row(p.x[t*h:(t+1)*h], true)
+		if !ok {
+			return nonFinite(what, t)
+		}
+		p.steps[t] = step
+	}
+	return nil
+}
+
+func nonFinite(what string, position int) error {
+	return fmt.Errorf("quant: %s: position %d: got a NaN or infinity, want finite values", what, position)
+}
+
+// quantise makes x the input of the linears that follow.
+func (p *pass) quantise(x []float64, what string) error {
+	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties); t >= 0 {
+		return nonFinite(what, t)
+	}
+	return nil
+}
+
+func (p *pass) linear(dst []float64, l linear) { p.s.mul(dst, l.m, l.bias, p.n) }
+
+// layer runs decoder layer n on the residual stream, in place.
+func (p *pass) layer(n int, l *layer) error {
+	if err := p.attention(n, l); err != nil {
+		return err
+	}
+	if err := p.roundRows(string(engine.ResidMid(n))); err != nil {
+		return err
+	}
+	if err := p.mlp(n, l); err != nil {
+		return err
+	}
+	return p.roundRows(string(engine.ResidPost(n)))
+}
+
+func (p *pass) attention(n int, l *layer) error {
+	a, c := p.arch, p.arch.PerLayer[n]
+	rmsNorm(p.h, p.x, l.inputNorm, c.NormEps)
+	if err := p.quantise(p.h, fmt.Sprintf("blocks.%d.attn_norm", n)); err != nil {
+		return err
+	}
+	p.linear(p.q, l.q)
+	p.linear(p.k, l.k)
+	p.linear(p.v, l.v)
+	rotate(p.q, a.Heads, a.HeadDim, c.RopeTheta, func(t int) int { return p.position(t) + c.QueryOffset })
+	rotate(p.k, a.KVHeads, a.HeadDim, c.RopeTheta, p.position)
+	if err := p.writeCache(n); err != nil {
+		return err
+	}
+	attend(p.a, p.q, p.k, p.v, p.scores, a.Heads, a.KVHeads, a.HeadDim)
+	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
+		return err
+	}
+	p.linear(p.h, l.o)
+	addTo(p.x, p.h)
+	return nil
+}
+
+func (p *pass) mlp(n int, l *layer) error {
+	rmsNorm(p.h, p.x, l.postNorm, p.arch.PerLayer[n].NormEps)
+	if err := p.quantise(p.h, fmt.Sprintf("blocks.%d.mlp_norm", n)); err != nil {
+		return err
+	}
+	p.linear(p.g, l.gate)
+	p.linear(p.u, l.up)
+	for i, g := range p.g {
+		p.g[i] = silu(g) * p.u[i]
+	}
+	if err := p.quantise(p.g, fmt.Sprintf("blocks.%d.mlp_act", n)); err != nil {
+		return err
+	}
+	p.linear(p.h, l.down)
+	addTo(p.x, p.h)
+	return nil
+}
+
+// position is the rotary position of token t; a planted decode shift moves it.
+func (p *pass) position(t int) int {
+	f := p.arch.Fault
+	if f.DecodeShift != 0 && t >= p.fromEnd(f.DecodeFrom) {
+		return t + f.DecodeShift
+	}
+	return t
+}
+
+// fromEnd resolves a position that counts from the end when negative.
+func (p *pass) fromEnd(position int) int {
+	if position < 0 {
+		return p.n + position
+	}
+	return position
+}
+
+// writeCache turns k and v into what the KV cache of layer n holds. Every
+// position is written before any later one reads it, as in a run token by token.
+func (p *pass) writeCache(n int) error {
+	dim := p.arch.HeadDim
+	if p.opt.kvInt8 {
+		for at := 0; at < len(p.k); at += dim {
+			_, kOK := p.opt.ties.row(p.k[at:at+dim], false)
+			_, vOK := p.opt.ties.row(p.v[at:at+dim], false)
+			if !kOK || !vOK {
+				return nonFinite(fmt.Sprintf("blocks.%d: key/value cache", n), at/(dim*p.arch.KVHeads))
+			}
+		}
+	}
+	if f := p.arch.Fault; f.StaleCache && f.StaleLayer == n {
+		if t := p.fromEnd(f.StalePosition); t >= 0 && t < p.n {
+			width := dim * p.arch.KVHeads
+			clear(p.k[t*width : (t+1)*width])
+			clear(p.v[t*width : (t+1)*width])
+		}
+	}
+	return nil
+}
+
+func addTo(dst, x []float64) {
+	for i, v := range x {
+		dst[i] += v
+	}
+}
