@@ -37,9 +37,10 @@ type Budgets struct {
 	// BadRowShape is (first+1)/first from which a bad row or a swap is looked
 	// for.
 	BadRowShape golden.Budget
-	// UnknownScheme bounds the profile divided by its lower quartile when the
-	// yardstick doesn't emulate the candidate's arithmetic.
-	UnknownScheme golden.Budget
+	// Outlier bounds the local error of one layer in multiples of the lower
+	// quartile over all layers. It tightens Factors.Median, and is all there is
+	// when the yardstick doesn't emulate the candidate's arithmetic.
+	Outlier golden.Budget
 }
 
 // DefaultBudgets returns the bounds with the measurements they come from.
@@ -60,6 +61,7 @@ func DefaultBudgets() Budgets {
 		OneLayerShape:            golden.Of(1.8, 1, "one-layer faults of two real engines stand out by at least this"),
 		AllLayersShare:           golden.Of(0.35, 1, "0.54 for a wrong rotary base in a real engine, at most 0.2 behind its one-layer faults"),
 		BadRowShape:              golden.Of(0.9, 1, "a bad row spoils the layer before and after it alike"),
-		UnknownScheme:            golden.Of(1.6, 1, "clean runs in other schemes stay below this multiple of their lower quartile"),
+		Outlier: golden.Of(1, 1.6, "the lower quartile over the layers; medians of clean runs, a real int8 engine "+
+			"and emulations in other schemes, stay below 1.25 of it"),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
-	"github.com/plumbline-go/plumbline/golden/metric"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // localError charges an error to the layer that introduces it.
@@ -44,17 +44,16 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 		return noProfile(ev)
 	}
 	p := ev.Profile
-	bound := p.Factors.Single
-	kappa := 1.0
+	source := p.Factors.Single
 	if p.SchemeUnknown != "" {
-		bound = ev.Budgets.UnknownScheme
-		kappa = metric.Quantile(0.25, ratios(p.Local))
+		source = ev.Budgets.Outlier
 	}
+	bound := localBound(curveOf(p), p.Factors.Single.Value, ev.Budgets)
 	var out []Finding
 	for n, m := range p.Local {
-		if r := m.Ratio() / kappa; over(r, bound.Value) {
+		if r := m.Ratio(); over(r, bound) {
 			out = append(out, Finding{Probe: engine.ResidPost(n), Metric: "local error", Got: Number(m.Got),
-				Limit:  Limit{Number(bound.Value * kappa * m.Yard), fmt.Sprintf("%g times %s", bound.Value, bound.Source)},
+				Limit:  Limit{Number(bound * m.Yard), fmt.Sprintf("%g times %s", source.Multiple, source.Source)},
 				At:     At{Row: n + 1, Channel: -1, File: ev.CandidateFile},
 				Detail: fmt.Sprintf("%.2f times the yardstick's error%s", r, updateHint(m))})
 		}
@@ -74,6 +73,12 @@ func updateHint(m Measure) string {
 	return ""
 }
 
-func localFindings(c curve, f Factors) []Finding {
-	return medianFindings(c.local, f, 1, "local error over the yardstick's, median over the cases")
+// localFindings holds the medians of the local ratios to the factor, and to
+// what stands out.
+func localFindings(c curve, f Factors, b Budgets) []Finding {
+	bound := f.Median
+	if v := localBound(c, f.Median.Value, b); v < bound.Value {
+		bound = golden.Budget{Value: v, Multiple: b.Outlier.Multiple, Source: b.Outlier.Source}
+	}
+	return medianFindings(c.local, bound, 1, "local error over the yardstick's, median over the cases")
 }

@@ -35,6 +35,7 @@ type curve struct {
 	two          []float64 // per layer pair
 	postNormLast bool
 	unknown      bool // unknown scheme: only the shape of local counts
+	medians      bool // medians over enough cases to trust the shape of local
 }
 
 func curveOf(p *Profile) curve {
@@ -70,28 +71,37 @@ func medianCurve(ps []*Profile) curve {
 		two:          column(len(first.Two), func(p *Profile, i int) float64 { return p.Two[i].Ratio() }),
 		postNormLast: 2*post > len(ps),
 		unknown:      first.SchemeUnknown != "",
+		medians:      true,
 	}
 }
 
 // over is written so that a NaN is over every bound.
 func over(x, bound float64) bool { return !(x <= bound) }
 
+// localBound is the bound on the local ratios of a curve. A layer that stands
+// out from the others is over budget even where the factor would let it pass;
+// a candidate that is better than the yardstick is not held to its own level.
+// In an unknown scheme standing out is all that means something.
+func localBound(c curve, factor float64, b Budgets) float64 {
+	kappa := metric.Quantile(0.25, c.local)
+	switch {
+	case c.unknown:
+		return b.Outlier.Value * kappa
+	case c.medians:
+		return min(factor, b.Outlier.Value*max(kappa, 1))
+	}
+	return factor
+}
+
 // locate finds the first bad row of a curve and what kind of fault it is.
+// factor is the bound on the accumulated ratios.
 func locate(c curve, factor float64, b Budgets) Locus {
-	local := c.local
-	if c.unknown {
-		// Another scheme shifts the whole profile: only what stands out counts.
-		kappa := metric.Quantile(0.25, c.local)
-		local = make([]float64, len(c.local))
-		for i, x := range c.local {
-			local[i] = x / kappa
-		}
-		factor = b.UnknownScheme.Value
-	} else if over(c.accumulated[0], factor) {
+	if !c.unknown && over(c.accumulated[0], factor) {
 		return inputLocus(c, factor)
 	}
-	bad := func(n int) bool { return n >= 0 && n < len(local) && over(local[n], factor) }
-	first := slices.IndexFunc(local, func(x float64) bool { return over(x, factor) })
+	local, bound := c.local, localBound(c, factor, b)
+	bad := func(n int) bool { return over(local[n], bound) }
+	first := slices.IndexFunc(local, func(x float64) bool { return over(x, bound) })
 	if first < 0 {
 		return accumulatedOnly(c, factor)
 	}
@@ -100,7 +110,7 @@ func locate(c curve, factor float64, b Budgets) Locus {
 	for n := range local {
 		switch {
 		case !bad(n) || explained[n]:
-		case badRow(c, local, n, factor, b):
+		case badRow(c, n, bound, b):
 			// Row n+1 is wrong in the dump; the engine itself went on from a
 			// right one, so nothing later is explained by it.
 			explained[n+1] = true
@@ -120,7 +130,7 @@ func locate(c curve, factor float64, b Budgets) Locus {
 				"row %d is the hidden state after the final norm, which is what output_hidden_states gives", n+1))
 		case len(loc.Sources) == 0:
 			loc.Sources = append(loc.Sources, engine.ResidPost(n))
-			if n == first && allLayers(local, n, b) {
+			if n == first && allLayers(local, n, bound, b) {
 				loc.Kind = KindAllLayers
 				loc.Notes = append(loc.Notes, "the local error is out of budget at every depth and no layer stands out: "+
 					"a fault of all layers, or one in an early layer that spoils the KV cache of the rest")
@@ -165,11 +175,11 @@ func accumulatedOnly(c curve, factor float64) Locus {
 
 // badRow reports whether row n+1 is wrong in the dump alone: both layers that
 // touch it are out of budget, alike, and the two together are within it.
-func badRow(c curve, local []float64, n int, factor float64, b Budgets) bool {
-	if n+1 >= len(local) || c.unknown {
+func badRow(c curve, n int, bound float64, b Budgets) bool {
+	if n+1 >= len(c.local) {
 		return false
 	}
-	return local[n+1] >= b.BadRowShape.Value*local[n] && !over(c.two[n], factor)
+	return c.local[n+1] >= b.BadRowShape.Value*c.local[n] && !over(c.two[n], bound)
 }
 
 // outside is the largest ratio outside {n, n+1} and the skipped layers.
@@ -185,9 +195,9 @@ func outside(local []float64, n int, skip func(int) bool) float64 {
 }
 
 // allLayers reports whether the fault is in every layer: no layer towers over
-// the others, and most of the others are nearly as bad as the first. A second
+// the others, and most of the others are out of budget too, nearly as badly. A second
 // fault in one more layer has the first property alone.
-func allLayers(local []float64, first int, b Budgets) bool {
+func allLayers(local []float64, first int, bound float64, b Budgets) bool {
 	if local[first] >= b.OneLayerShape.Value*outside(local, first, nil) {
 		return false
 	}
@@ -197,7 +207,8 @@ func allLayers(local []float64, first int, b Budgets) bool {
 			rest = append(rest, x)
 		}
 	}
-	return metric.Quantile(0.75, rest) >= b.AllLayersShare.Value*local[first]
+	upper := metric.Quantile(0.75, rest)
+	return over(upper, bound) && upper >= b.AllLayersShare.Value*local[first]
 }
 
 // standsOut reports whether layer n can't be explained by the sources before

@@ -84,6 +84,10 @@ func TestLocateNamesTheFault(t *testing.T) {
 	unknownFault := unknownClean
 	unknownFault.local = append([]float64(nil), unknownClean.local...)
 	unknownFault.local[5] *= 3
+	weakSingle := flat(1)
+	weakSingle.local[7] = 1.7
+	weakMedian := weakSingle
+	weakMedian.medians = true
 	behindDump := badDumpRow(flat(1.3), 4, 30)
 	for i := 8; i < 12; i++ {
 		behindDump.local[i] = 2.5
@@ -122,6 +126,8 @@ func TestLocateNamesTheFault(t *testing.T) {
 		{"second, larger fault", two, 3, KindLayer, resid(2, 8)},
 		{"second, masked fault", masked, 3, KindLayer, resid(2)},
 		{"a fault behind a bad dump row", behindDump, 4, KindDump, resid(7)},
+		{"medians: a layer that stands out below the factor", weakMedian, 8, KindLayer, resid(7)},
+		{"one case: the same layer is within the factor", weakSingle, -1, "", nil},
 		{"another scheme, clean", unknownClean, -1, "", nil},
 		{"another scheme, one layer", unknownFault, 6, KindLayer, resid(5)},
 	} {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // residualCandidate holds every row of the candidate to the reference's, in
@@ -45,7 +46,7 @@ func judgeResidualCandidate(ev *Evidence, _ Side) Outcome {
 	var out []Finding
 	bound := p.Factors.Single
 	for i, m := range p.Accumulated {
-		limit := Limit{Number(bound.Value * m.Yard), fmt.Sprintf("%g times %s", bound.Value, bound.Source)}
+		limit := Limit{Number(bound.Value * m.Yard), fmt.Sprintf("%g times %s", bound.Multiple, bound.Source)}
 		if over(m.Ratio(), bound.Value) {
 			out = append(out, Finding{Probe: engine.RowProbe(i), Metric: "accumulated relative L2", Got: Number(m.Got),
 				Limit: limit, At: At{Row: i, Channel: -1, File: ev.CandidateFile},
@@ -75,16 +76,16 @@ func noProfile(ev *Evidence) Outcome {
 }
 
 // accumulatedFindings holds the medians of the accumulated ratios to factor.
-func accumulatedFindings(c curve, f Factors) []Finding {
-	return medianFindings(c.accumulated, f, 0, "accumulated error over the yardstick's, median over the cases")
+func accumulatedFindings(c curve, f Factors, _ Budgets) []Finding {
+	return medianFindings(c.accumulated, f.Median, 0, "accumulated error over the yardstick's, median over the cases")
 }
 
-func medianFindings(xs []float64, f Factors, offset int, metric string) []Finding {
+func medianFindings(xs []float64, bound golden.Budget, offset int, metric string) []Finding {
 	var out []Finding
 	for i, x := range xs {
-		if over(x, f.Median.Value) {
+		if over(x, bound.Value) {
 			out = append(out, Finding{Probe: engine.RowProbe(i + offset), Metric: metric, Got: Number(x),
-				Limit: Limit{Number(f.Median.Value), fmt.Sprintf("%g times %s", f.Median.Multiple, f.Median.Source)},
+				Limit: Limit{Number(bound.Value), fmt.Sprintf("%g times %s", bound.Multiple, bound.Source)},
 				At:    AtRow(i + offset)})
 		}
 	}
@@ -93,7 +94,7 @@ func medianFindings(xs []float64, f Factors, offset int, metric string) []Findin
 
 // acrossMedians judges the medians over all cases that have a profile, when
 // there are enough of them.
-func acrossMedians(evs []*Evidence, findings func(curve, Factors) []Finding) *Outcome {
+func acrossMedians(evs []*Evidence, findings func(curve, Factors, Budgets) []Finding) *Outcome {
 	var ps []*Profile
 	for _, ev := range evs {
 		if ev.Profile != nil {
@@ -103,7 +104,7 @@ func acrossMedians(evs []*Evidence, findings func(curve, Factors) []Finding) *Ou
 	if len(ps) < MedianCases || ps[0].SchemeUnknown != "" {
 		return nil
 	}
-	if fs := findings(medianCurve(ps), ps[0].Factors); len(fs) > 0 {
+	if fs := findings(medianCurve(ps), ps[0].Factors, evs[0].Budgets); len(fs) > 0 {
 		o := fail("", fs...)
 		return &o
 	}
