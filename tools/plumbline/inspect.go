@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/tools/internal/inspect"
+)
+
+func newInspect(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect {FILE | FOLDER}",
+		Short: "Say what a dump, a safetensors file, a case file or a dump folder holds",
+		Long: `A dump carries no type. inspect tries every reader on a FILE and prints each reading
+that fits its size; engine.json beside it, or the ending of its name, says which one
+is meant. A FOLDER's cases are all opened, broken ones are named.
+
+Exit code 1: malformed. 2: no such file. 3: a folder without a case.`,
+		Example: `  plumbline inspect dumps/capital.layers.bin
+  plumbline inspect dumps --json
+  plumbline inspect model.safetensors`,
+		Args: exactArgs(1, "one FILE or FOLDER"),
+		RunE: func(_ *cobra.Command, args []string) error { return runInspect(a, args[0]) },
+	}
+}
+
+func runInspect(a *app, path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case st.IsDir():
+		r, err := inspect.Folder(path)
+		if err != nil {
+			return inspectError(err)
+		}
+		if err := a.show(r, func(w io.Writer) { printFolder(w, r) }); err != nil {
+			return err
+		}
+		if n := r.Broken(); n > 0 {
+			return &exitError{exitFails, fmt.Errorf("inspect: %s: %d of %d cases are broken", path, n, len(r.Cases))}
+		}
+		return nil
+	case filepath.Base(path) == "engine.json":
+		s, err := inspect.EngineFile(path)
+		if err != nil {
+			return inspectError(err)
+		}
+		return a.show(s, func(w io.Writer) { printSide(w, *s) })
+	case filepath.Ext(path) == ".json":
+		c, err := inspect.CaseFile(path)
+		if err != nil {
+			return inspectError(err)
+		}
+		return a.show(c, func(w io.Writer) { printCases(w, []inspect.CaseReport{*c}) })
+	}
+	r, err := inspect.File(path)
+	if r != nil {
+		if err := a.show(r, func(w io.Writer) { printFile(w, r) }); err != nil {
+			return err
+		}
+	}
+	return inspectError(err)
+}
+
+// inspectError gives a broken file exit code 1 and an empty folder 3.
+func inspectError(err error) error {
+	var format *dumpfmt.FormatError
+	var unsupported *dumpfmt.UnsupportedError
+	var malformed *inspect.MalformedError
+	var none *dumpfmt.NoCasesError
+	switch {
+	case errors.As(err, &none):
+		return &exitError{exitNotJudged, err}
+	case errors.As(err, &malformed) && malformed.Declared == "":
+		// The report has each reader's reason.
+		return &exitError{exitFails, fmt.Errorf("inspect: %s: no format fits", malformed.File)}
+	case errors.As(err, &malformed), errors.As(err, &format), errors.As(err, &unsupported):
+		return &exitError{exitFails, err}
+	}
+	return err
+}
+
+// show prints v as JSON, or as text.
+func (a *app) show(v any, text func(io.Writer)) error {
+	if a.json {
+		return a.emitJSON(v)
+	}
+	var b bytes.Buffer
+	text(&b)
+	return a.emit(b.Bytes())
+}
+
+func printFile(w io.Writer, r *inspect.Report) {
+	fmt.Fprintf(w, "%s: %d bytes\n", r.File, r.Bytes)
+	for _, x := range r.Readings {
+		how := "fits"
+		if x.Declared {
+			how = "fits, declared"
+		}
+		if !x.Exact {
+			how += fmt.Sprintf(", leaving %d trailing bytes", x.TrailingBytes)
+		}
+		fmt.Fprintf(w, "%s (%s)\n", x.Format, how)
+		switch x.Format {
+		case inspect.FloatLayers, inspect.Int8Layers:
+			fmt.Fprintf(w, "  %d rows x %d hidden_size, prompt_fingerprint %s, capture mode %d\n", x.Rows, x.Width, x.Fingerprint, x.CaptureMode)
+		case inspect.FloatLogits, inspect.Int32Logits:
+			fmt.Fprintf(w, "  %d rows x %d vocab\n", x.Rows, x.Vocab)
+		case inspect.Safetensors:
+			fmt.Fprintf(w, "  %d tensors\n", len(x.Tensors))
+			tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+			for _, t := range x.Tensors {
+				fmt.Fprintf(tw, "  %s\t%s\t%v\n", t.Name, t.DType, t.Shape)
+			}
+			tw.Flush()
+		}
+		if v := x.Values; v != nil {
+			fmt.Fprintf(w, "  row norms %.4g to %.4g%s%s%s\n", v.MinNorm, v.MaxNorm,
+				rowList("non-finite", v.NonFiniteRows), rowList("constant", v.ConstantRows), rowList("all-zero", v.AllZeroRows))
+		}
+	}
+	for _, x := range r.Refused {
+		fmt.Fprintf(w, "not a %s: %s\n", x.Format, x.Why)
+	}
+}
+
+func rowList(what string, rows []int) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s rows %s", what, strings.Trim(fmt.Sprint(rows), "[]"))
+}
+
+func printSide(w io.Writer, s inspect.Side) {
+	fmt.Fprintf(w, "engine %s", s.Name)
+	for _, d := range [][2]string{{"version", s.Version}, {"model", s.Model}, {"layers", s.Layers}, {"logits", s.Logits}} {
+		if d[1] != "" {
+			fmt.Fprintf(w, ", %s %s", d[0], d[1])
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func printFolder(w io.Writer, r *inspect.FolderReport) {
+	fmt.Fprintf(w, "%s: dump folder, %d cases\n", r.Folder, len(r.Cases))
+	printSide(w, r.Side)
+	printCases(w, r.Cases)
+}
+
+func printCases(w io.Writer, cases []inspect.CaseReport) {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "case\tprompt tokens\toutput tokens\tprompt_fingerprint\tfiles")
+	for _, c := range cases {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", c.Name, c.Tokens, c.Output, c.Fingerprint, strings.Join(c.Files, " "))
+	}
+	tw.Flush()
+	for _, c := range cases {
+		if c.Error != "" {
+			fmt.Fprintf(w, "broken: %s: %s\n", c.Name, c.Error)
+		}
+	}
+}

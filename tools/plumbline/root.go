@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-go/plumbline/tools/internal/progress"
+)
+
+// subcommands are the constructors, one file each. A new subcommand is one file
+// and one entry here.
+var subcommands = []func(*app) *cobra.Command{
+	newBisect,
+	newGate,
+	newInspect,
+	newLayers,
+}
+
+// modelEnv stands in for --model.
+const modelEnv = "PLUMBLINE_MODEL"
+
+// app is what the subcommands share: the two outputs and the shared flags.
+type app struct {
+	stdout, stderr io.Writer
+	args           []string
+
+	dtype, backend         string
+	json, overwrite, quiet bool
+	model                  string // see modelFlag
+}
+
+// run is the whole program: it returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	// Ctrl-C ends the context; the writers of package dumpfmt then leave no half
+	// file.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdout: stdout, stderr: stderr, args: args}
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		a.complain(cmd, err)
+	}
+	return exitCode(err)
+}
+
+func (a *app) complain(cmd *cobra.Command, err error) {
+	var e *exitError
+	if errors.As(err, &e) && e.err == nil {
+		return // the results have said it
+	}
+	fmt.Fprintf(a.stderr, "plumbline: %v\n", err)
+	var u *usageError
+	if errors.As(err, &u) {
+		fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	}
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plumbline",
+		Short: "Does the engine still compute the model, and where is the first wrong number?",
+		Long: `plumbline holds an inference engine to a float reference of the same checkpoint.
+
+Exit codes of every command: 0 conforms or done; 1 does not conform (a malformed
+candidate file included); 2 the run itself broke (bad flag, model or golden);
+3 nothing, or a Core check nowhere, could be judged.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageErrorf("unknown command %q", args[0])
+			}
+			return nil
+		},
+		// Without a command nothing was done, which must not look like success.
+		RunE: func(*cobra.Command, []string) error { return usageErrorf("no command given") },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageErrorf("%v", err) })
+	f := root.PersistentFlags()
+	f.StringVar(&a.dtype, "dtype", "float32", "the reference's arithmetic: float32, float64 or bfloat16")
+	f.StringVar(&a.backend, "backend", "", "the reference's backend; empty for the pure Go one")
+	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
+	f.BoolVar(&a.overwrite, "overwrite", false, "replace existing output files")
+	f.BoolVar(&a.quiet, "quiet", false, "no progress on standard error")
+	for _, sub := range subcommands {
+		root.AddCommand(sub(a))
+	}
+	return root
+}
+
+// modelFlag adds --model to a command that runs the reference.
+func (a *app) modelFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.model, "model", "",
+		"checkpoint: a Hugging Face folder, or a hub cache folder with one snapshot; default $"+modelEnv)
+}
+
+// modelPath is --model, or what stands in for it; empty when neither is set.
+func (a *app) modelPath() string {
+	if a.model != "" {
+		return a.model
+	}
+	return os.Getenv(modelEnv)
+}
+
+// progress returns the printer for work that may last.
+func (a *app) progress() *progress.Printer { return progress.New(a.stderr, a.quiet) }
+
+// commandLine is what was run, quoted for a shell; the model that the
+// environment named is spelled out.
+func (a *app) commandLine() string {
+	args := append([]string{"plumbline"}, a.args...)
+	if a.model == "" && a.modelPath() != "" {
+		args = append(args, "--model", a.modelPath())
+	}
+	return shellJoin(args)
+}
