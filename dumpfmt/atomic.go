@@ -44,12 +44,12 @@ func Create(path string, o WriteOptions) (*File, error) {
 	}
 	dir, base := filepath.Split(path)
 	if dir != "" {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+		if err := os.MkdirAll(filepath.Clean(dir), 0o777); err != nil {
 			return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
 		}
 	}
 	var random [8]byte
-	rand.Read(random[:]) // never fails, see crypto/rand
+	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
 	// The leading dot keeps a folder reader from seeing it; the cut keeps the
 	// name within what file systems allow.
 	tmp := dir + "." + base[:min(len(base), 100)] + ".tmp-" + hex.EncodeToString(random[:])
@@ -134,7 +134,7 @@ func (f *File) Abort() error {
 		return nil
 	}
 	f.err = errFinished
-	f.f.Close()
+	_ = f.f.Close()
 	if err := os.Remove(f.tmp); err != nil {
 		return f.wrap("abort", err)
 	}
@@ -143,7 +143,7 @@ func (f *File) Abort() error {
 
 // fail ends the file and removes the temporary one.
 func (f *File) fail(op string, err error) error {
-	f.Abort()
+	_ = f.Abort()
 	f.err = err
 	return f.wrap(op, err)
 }
@@ -159,7 +159,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}

@@ -157,7 +157,7 @@ func readJSONFile(path, format string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer func() { _ = s.close() }()
 	if s.size > maxJSON {
 		return nil, s.broken(maxJSON, "size", fmt.Sprintf("%d bytes", s.size), fmt.Sprintf("at most %d", maxJSON))
 	}

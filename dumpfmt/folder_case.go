@@ -39,7 +39,7 @@ func (c *Case) OpenFloatLayers() (*FloatLayers, error) {
 		return nil, err
 	}
 	if err := c.checkFingerprint(c.LayersPath, d.h); err != nil {
-		d.Close()
+		_ = d.Close()
 		return nil, err
 	}
 	return d, nil
@@ -57,7 +57,7 @@ func (c *Case) OpenInt8Layers() (*Int8Layers, error) {
 		return nil, err
 	}
 	if err := c.checkFingerprint(c.LayersPath, d.h); err != nil {
-		d.Close()
+		_ = d.Close()
 		return nil, err
 	}
 	return d, nil
@@ -91,7 +91,7 @@ func (c *Case) OpenProbes() (*Safetensors, error) {
 		return nil, err
 	}
 	if err := c.checkProbes(d); err != nil {
-		d.Close()
+		_ = d.Close()
 		return nil, err
 	}
 	return d, nil
@@ -127,7 +127,7 @@ func (c *Case) Check() error {
 			var d *Int8Layers
 			if d, err = c.OpenInt8Layers(); err == nil {
 				err = d.CheckScales()
-				d.Close()
+				_ = d.Close()
 			}
 		} else {
 			err = closing(c.OpenFloatLayers())

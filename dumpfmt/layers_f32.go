@@ -20,7 +20,7 @@ func OpenFloatLayers(path string) (*FloatLayers, error) {
 	}
 	d, err := newFloatLayers(s)
 	if err != nil {
-		s.close()
+		_ = s.close() // the first error is the one to tell
 	}
 	return d, err
 }

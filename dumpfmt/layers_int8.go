@@ -51,7 +51,7 @@ func OpenInt8Layers(path string) (*Int8Layers, error) {
 	}
 	d, err := newInt8Layers(s)
 	if err != nil {
-		s.close()
+		_ = s.close() // the first error is the one to tell
 	}
 	return d, err
 }

@@ -18,7 +18,7 @@ func OpenFloatLogits(path string) (*FloatLogits, error) {
 	}
 	d, err := newFloatLogits(s)
 	if err != nil {
-		s.close()
+		_ = s.close() // the first error is the one to tell
 	}
 	return d, err
 }

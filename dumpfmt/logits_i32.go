@@ -18,7 +18,7 @@ func OpenInt32Logits(path string) (*Int32Logits, error) {
 	}
 	d, err := newInt32Logits(s)
 	if err != nil {
-		s.close()
+		_ = s.close() // the first error is the one to tell
 	}
 	return d, err
 }

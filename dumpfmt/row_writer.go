@@ -35,7 +35,7 @@ func (w *rowWriter) next(n int) error {
 // *UsageError and leave nothing.
 func (w *rowWriter) Commit() error {
 	if w.written != w.rows {
-		w.f.Abort()
+		_ = w.f.Abort()
 		return usageInt(w.op+".Commit", "row count", w.written, w.rows)
 	}
 	return w.f.Commit()

@@ -46,7 +46,7 @@ func OpenSafetensors(path string) (*Safetensors, error) {
 	}
 	d, err := newSafetensors(s)
 	if err != nil {
-		s.close()
+		_ = s.close() // the first error is the one to tell
 	}
 	return d, err
 }

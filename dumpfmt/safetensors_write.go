@@ -153,7 +153,7 @@ func (w *SafetensorsWriter) skipEmpty() {
 // *UsageError and leave nothing.
 func (w *SafetensorsWriter) Commit() error {
 	if w.at < len(w.specs) {
-		w.f.Abort()
+		_ = w.f.Abort()
 		return &UsageError{Op: "SafetensorsWriter.Commit", What: fmt.Sprintf("bytes of %q", w.specs[w.at].Name),
 			Got: fmt.Sprint(w.done), Want: fmt.Sprint(w.sizes[w.at])}
 	}

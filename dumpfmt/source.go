@@ -37,7 +37,7 @@ func openSource(path, format string) (source, error) {
 		return source{}, fmt.Errorf("dumpfmt: %s: %w", format, err)
 	}
 	if st, err = f.Stat(); err != nil {
-		f.Close()
+		_ = f.Close()
 		return source{}, fmt.Errorf("dumpfmt: %s: %w", format, err)
 	}
 	return source{r: f, size: st.Size(), file: path, format: format, closer: f}, nil
