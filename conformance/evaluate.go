@@ -197,7 +197,10 @@ func (r *Report) runCheck(c *Check, evs []*Evidence, cfg Config) {
 			switch {
 			case side == SideReference && !ev.referenceJudged:
 				continue
+			case side == SideCandidate && ev.CandidateErr != nil && ev.errReported:
+				add(ev.Case.Name, side, skip("no readable answer to this case"))
 			case side == SideCandidate && ev.CandidateErr != nil:
+				ev.errReported = true // once, by the first check, not by all
 				add(ev.Case.Name, side, answerError(ev.CandidateErr))
 			default:
 				add(ev.Case.Name, side, c.Judge(ev, side))

@@ -44,6 +44,7 @@ type Evidence struct {
 	// (CandidateErr) or not to be loaded (its header is wrong).
 	Candidate    *Capture
 	CandidateErr error
+	errReported  bool
 	// Offered is true when C gave a layer capture, whatever its state.
 	Offered bool
 	// CandidateHeader and CandidateFile describe the offered capture.

@@ -57,7 +57,7 @@ func judgeIncrementalVersusBatched(ev *Evidence, side Side) Outcome {
 		e := max(metric.RelativeL2(ev.Batched[i], ev.Rows64[i]), ev.Rounding)
 		f := Finding{Probe: engine.RowProbe(i), Metric: "relative L2", At: AtRow(i),
 			Got:   Number(metric.RelativeL2(c.Rows[i], ev.Batched[i])),
-			Limit: Limit{Number(b.Value * e), fmt.Sprintf("%g times %s", b.Value, b.Source)}}
+			Limit: Limit{Number(b.Value * e), b.Describe()}}
 		rows = append(rows, f)
 		if worst < 0 || over(excess(f), excess(rows[worst])) {
 			worst = i

@@ -63,7 +63,7 @@ func judgeLastTokenEmbed(ev *Evidence, side Side) Outcome {
 func embedWithinRounding(ev *Evidence, c *Capture) Outcome {
 	half := ev.Budgets.EmbedCodes.Value
 	table := ev.TableMax / 127
-	limit := golden.Of(half*(c.Steps[0]+table), 1, ev.Budgets.EmbedCodes.Source)
+	limit := golden.Of(half*(c.Steps[0]+table), 1, ev.Budgets.EmbedCodes.Source, ev.Budgets.EmbedCodes.Why)
 	worst, at := 0.0, 0
 	for i, x := range c.Rows[0] {
 		if d := math.Abs(x - ev.LastEmbedding[i]); !(d <= worst) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
-	"github.com/plumbline-go/plumbline/golden"
 )
 
 // localError charges an error to the layer that introduces it.
@@ -53,7 +52,7 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 	for n, m := range p.Local {
 		if r := m.Ratio(); over(r, bound) {
 			out = append(out, Finding{Probe: engine.ResidPost(n), Metric: "local error", Got: Number(m.Got),
-				Limit:  Limit{Number(bound * m.Yard), fmt.Sprintf("%g times %s", source.Multiple, source.Source)},
+				Limit:  Limit{Number(bound * m.Yard), source.Describe()},
 				At:     At{Row: n + 1, Channel: -1, File: ev.CandidateFile},
 				Detail: fmt.Sprintf("%.2f times the yardstick's error%s", r, updateHint(m))})
 		}
@@ -78,7 +77,8 @@ func updateHint(m Measure) string {
 func localFindings(c curve, f Factors, b Budgets) []Finding {
 	bound := f.Median
 	if v := localBound(c, f.Median.Value, b); v < bound.Value {
-		bound = golden.Budget{Value: v, Multiple: b.Outlier.Multiple, Source: b.Outlier.Source}
+		bound = b.Outlier
+		bound.Value = v
 	}
 	return medianFindings(c.local, bound, 1, "local error over the yardstick's, median over the cases")
 }

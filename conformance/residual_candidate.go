@@ -46,7 +46,7 @@ func judgeResidualCandidate(ev *Evidence, _ Side) Outcome {
 	var out []Finding
 	bound := p.Factors.Single
 	for i, m := range p.Accumulated {
-		limit := Limit{Number(bound.Value * m.Yard), fmt.Sprintf("%g times %s", bound.Multiple, bound.Source)}
+		limit := Limit{Number(bound.Value * m.Yard), bound.Describe()}
 		if over(m.Ratio(), bound.Value) {
 			out = append(out, Finding{Probe: engine.RowProbe(i), Metric: "accumulated relative L2", Got: Number(m.Got),
 				Limit: limit, At: At{Row: i, Channel: -1, File: ev.CandidateFile},
@@ -85,7 +85,7 @@ func medianFindings(xs []float64, bound golden.Budget, offset int, metric string
 	for i, x := range xs {
 		if over(x, bound.Value) {
 			out = append(out, Finding{Probe: engine.RowProbe(i + offset), Metric: metric, Got: Number(x),
-				Limit: Limit{Number(bound.Value), fmt.Sprintf("%g times %s", bound.Multiple, bound.Source)},
+				Limit: Limit{Number(bound.Value), bound.Describe()},
 				At:    AtRow(i + offset)})
 		}
 	}

@@ -7,22 +7,23 @@ type Budget struct {
 	// Value is the bound. A metric conforms when metric <= Value; a NaN never
 	// does.
 	Value float64 `json:"value"`
-	// Source says which measurement the bound came from.
+	// Source says which measurement the bound is a multiple of.
 	Source string `json:"source"`
 	// Multiple is how many times the measured figure the bound is; 1 when the
 	// bound is the figure itself.
 	Multiple float64 `json:"multiple"`
+	// Why says what was measured to choose the multiple.
+	Why string `json:"why"`
 }
 
 // Holds reports whether got is within the budget. NaN is not.
 func (b Budget) Holds(got float64) bool { return got <= b.Value }
 
-// String renders the bound with its source, for failure messages.
-func (b Budget) String() string {
-	return fmt.Sprintf("%.4g (%gx %s)", b.Value, b.Multiple, b.Source)
+// Of derives a budget: multiple times a measured figure. source names the
+// figure, why the measurement behind the multiple.
+func Of(measured, multiple float64, source, why string) Budget {
+	return Budget{Value: measured * multiple, Source: source, Multiple: multiple, Why: why}
 }
 
-// Of derives a budget: multiple times a measured figure.
-func Of(measured, multiple float64, source string) Budget {
-	return Budget{Value: measured * multiple, Source: source, Multiple: multiple}
-}
+// Describe renders where the bound comes from: "2 times the emulation's error".
+func (b Budget) Describe() string { return fmt.Sprintf("%g times %s", b.Multiple, b.Source) }
