@@ -3,8 +3,8 @@ package quant
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
 
@@ -38,14 +38,7 @@ func (c candidate) Run(ctx context.Context, req engine.Request) (*engine.Respons
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Response{Layers: &capture{rows: rows, steps: steps, fingerprint: fingerprint(req.Case.Text)}}, nil
-}
-
-// fingerprint is the FNV-1a 64 of a prompt's text, as layer dumps carry it.
-func fingerprint(text string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(text)) // never fails
-	return h.Sum64()
+	return &engine.Response{Layers: &capture{rows: rows, steps: steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)}}, nil
 }
 
 // capture is a residual capture in memory.

@@ -264,6 +264,8 @@ func TestBrokenInputIsAnError(t *testing.T) {
 		{"odd head dimension", func(w *seeded.Memory) { w.Architecture.HeadDim = 5 }, nil, "head dimension", &config},
 		{"heads and groups", func(w *seeded.Memory) { w.Architecture.KVHeads = 3 }, nil, "a multiple of 3", &config},
 		{"no layers", func(w *seeded.Memory) { w.Architecture.Layers = 0 }, nil, "layers", &config},
+		{"stale layer outside the model", func(w *seeded.Memory) { w.Architecture.Fault = engine.Fault{StaleCache: true, StaleLayer: 3} }, nil, "stale layer", &config},
+		{"negative base", func(w *seeded.Memory) { w.Architecture.PerLayer[1].RopeTheta = -1 }, nil, "layer 1: got rope_theta -1", &config},
 		{"constants missing", func(w *seeded.Memory) { w.Architecture.PerLayer = nil }, nil, "per-layer constants", &config},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -126,6 +126,13 @@ func checkArch(a engine.Arch) error {
 		return bad("heads", fmt.Sprintf("a multiple of %d key/value heads", a.KVHeads), a.Heads)
 	case len(a.PerLayer) != a.Layers:
 		return bad("per-layer constants", fmt.Sprint(a.Layers), len(a.PerLayer))
+	case a.Fault.StaleCache && (a.Fault.StaleLayer < 0 || a.Fault.StaleLayer >= a.Layers):
+		return bad("fault: stale layer", fmt.Sprintf("0 to %d", a.Layers-1), a.Fault.StaleLayer)
+	}
+	for n, c := range a.PerLayer {
+		if !(c.RopeTheta > 0) || !(c.NormEps >= 0) {
+			return bad(fmt.Sprintf("layer %d", n), "rope_theta > 0, eps >= 0", fmt.Sprintf("rope_theta %v, eps %v", c.RopeTheta, c.NormEps))
+		}
 	}
 	return nil
 }

@@ -1,0 +1,169 @@
+package mutant
+
+import "fmt"
+
+const (
+	namedLayer = "row L+1 for layer L"
+	namedEmbed = "row 0, as a wrong input, not a layer"
+)
+
+// engineFaults are the faults that an engine's weights, constants or
+// engine.Fault express.
+func engineFaults() []Mutant {
+	return []Mutant{
+		{
+			Name: "rope-base", Place: LayerOrAll, Named: namedLayer,
+			Bug:     "a config adapter drops rope_theta and a default of 1e4 takes its place (1e6 where the model's own base is 1e4)",
+			Source:  "https://github.com/lyogavin/airllm/issues/368",
+			weights: ropeBase,
+		},
+		{
+			Name: "q-position-off-by-one", Place: LayerOrAll, Named: namedLayer + "; from the second token on", decode: true,
+			Bug:     "queries are rotated with a cache offset that was read after the keys had advanced it, one position too far",
+			Source:  "https://github.com/ml-explore/mlx-lm/pull/1396",
+			weights: queryOffset,
+		},
+		{
+			Name: "q-bias-missing", Place: LayerOrAll, Named: namedLayer + "; from the second token on",
+			Bug:     "a shared projection adapter drops the biases, here that of q",
+			Source:  "https://github.com/sbryngelson/ANEForge/pull/253",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "self_attn.q_proj.bias", zeros) },
+		},
+		{
+			Name: "norm-eps", Place: LayerOrAll, Named: namedLayer + " in float rows; int8 rows can't show it",
+			Bug:     "the epsilon of RMSNorm is hard-coded as 1e-6 where the model wants 1e-5, or the other way round",
+			Source:  "https://github.com/ggml-org/llama.cpp/issues/2373",
+			weights: normEps,
+		},
+		{
+			Name: "norm-gain-ones", Place: LayerOrAll, Named: namedLayer,
+			Bug:     "the weight of an input norm is never loaded and keeps its initial ones",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "input_layernorm.weight", ones) },
+		},
+		{
+			Name: "gate-up-swapped", Place: LayerOrAll, Named: namedLayer,
+			Bug:     "a fused gate and up projection is split in the wrong order",
+			weights: gateUpSwapped,
+		},
+		{
+			Name: "kv-heads-swapped", Place: LayerOrAll, Named: namedLayer,
+			Bug:     "query heads read the keys and values of another group: the kv heads are out of order",
+			Source:  "https://github.com/FlashML-org/FreeToken/pull/177",
+			weights: kvHeadsSwapped,
+		},
+		{
+			Name: "layer-skipped", Place: Layer, Named: namedLayer,
+			Bug:     "a layer's output never reaches the residual stream",
+			weights: layerSkipped,
+		},
+		{
+			Name: "layers-swapped", Place: Layer, Named: namedLayer + " and the layer after it; neither heals",
+			Bug:     "two neighbouring layers run in the wrong order; planted at L it exchanges L and L+1",
+			weights: layersSwapped,
+		},
+		{
+			Name: "stale-cache-row", Place: Layer, Named: namedLayer, decode: true,
+			Bug:     "attention reads the KV cache before the newest row is written, and finds what a reset left there",
+			Source:  "https://github.com/Blaizzy/mlx-vlm/issues/1715",
+			weights: staleCache,
+		},
+		{
+			Name: "decode-position-shift", Place: Nowhere, Named: "row 1; from the second token on", decode: true,
+			Bug:    "a decode step takes its position from a table slice that is off by one, prefill is right",
+			Source: "https://github.com/pytorch/executorch/pull/2010",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.DecodeShift, o.arch.Fault.DecodeFrom = 1, -1
+				return nil
+			},
+		},
+		{
+			Name: "first-token-embedding", Place: Nowhere, Named: namedEmbed + "; no power when first and last token agree", decode: true,
+			Bug: "the first prompt token is embedded in place of the last",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.EmbedFirst = true
+				return nil
+			},
+		},
+	}
+}
+
+func replaceIn(o *overlay, layer int, tensor string, fill func(dst, src []float32, shape []int)) error {
+	return o.layers(layer, func(_ int, p string) error {
+		o.replace(p+tensor, fill)
+		return nil
+	})
+}
+
+func ropeBase(o *overlay, layer int) error {
+	return o.layers(layer, func(n int, _ string) error {
+		o.arch.PerLayer[n].RopeTheta = other(o.arch.PerLayer[n].RopeTheta, 1e4, 1e6)
+		return nil
+	})
+}
+
+// other is a, or b when the value is a already.
+func other(value, a, b float64) float64 {
+	if value == a {
+		return b
+	}
+	return a
+}
+
+func queryOffset(o *overlay, layer int) error {
+	return o.layers(layer, func(n int, _ string) error {
+		o.arch.PerLayer[n].QueryOffset++
+		return nil
+	})
+}
+
+func normEps(o *overlay, layer int) error {
+	return o.layers(layer, func(n int, _ string) error {
+		o.arch.PerLayer[n].NormEps = other(o.arch.PerLayer[n].NormEps, 1e-5, 1e-6)
+		return nil
+	})
+}
+
+func gateUpSwapped(o *overlay, layer int) error {
+	return o.layers(layer, func(_ int, p string) error {
+		gate, up := p+"mlp.gate_proj.weight", p+"mlp.up_proj.weight"
+		o.alias[gate], o.alias[up] = up, gate
+		return nil
+	})
+}
+
+func kvHeadsSwapped(o *overlay, layer int) error {
+	if o.arch.KVHeads < 2 {
+		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", o.arch.KVHeads)
+	}
+	for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
+		if err := replaceIn(o, layer, "self_attn."+t, rotateBlocks(o.arch.KVHeads)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func layerSkipped(o *overlay, layer int) error {
+	for _, t := range []string{"self_attn.o_proj.weight", "mlp.down_proj.weight"} {
+		if err := replaceIn(o, layer, t, zeros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func layersSwapped(o *overlay, layer int) error {
+	if layer+1 >= o.arch.Layers {
+		return fmt.Errorf("got layer %d, want 0 to %d: the layer after it is its partner", layer, o.arch.Layers-2)
+	}
+	o.swapped = [2]string{layerPrefix(layer), layerPrefix(layer + 1)}
+	p := o.arch.PerLayer
+	p[layer], p[layer+1] = p[layer+1], p[layer]
+	return nil
+}
+
+func staleCache(o *overlay, layer int) error {
+	f := &o.arch.Fault
+	f.StaleCache, f.StaleLayer, f.StalePosition = true, layer, -1
+	return nil
+}
