@@ -7,15 +7,19 @@ import (
 	"time"
 )
 
-// progress counts the steps of one run and carries its context.
+// progress counts the steps of one run and says when it must end.
 type progress struct {
-	ctx   context.Context
-	steps atomic.Int64
+	ctx       context.Context
+	steps     atomic.Int64
+	abandoned atomic.Bool // nobody waits for the outcome any more
 }
 
 // step marks the end of a step and reports whether the run must end.
 func (p *progress) step() error {
 	p.steps.Add(1)
+	if p.abandoned.Load() {
+		return context.Canceled
+	}
 	return p.ctx.Err()
 }
 
@@ -33,11 +37,8 @@ func guard[T any](ctx context.Context, limit time.Duration, fn func(*progress) (
 		val T
 		err error
 	}
-	// The run's own context: an abandoned run ends at its next step even when
-	// the caller's context lives on.
-	runCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := &progress{ctx: runCtx}
+	p := &progress{ctx: ctx}
+	defer p.abandoned.Store(true)
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome

@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -147,3 +148,5 @@ func sameBits(a, b [][]float64) bool {
 	}
 	return true
 }
+
+func errorsAs[T error](err error, target *T) bool { return errors.As(err, target) }

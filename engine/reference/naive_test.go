@@ -9,10 +9,19 @@ import (
 
 // naive is a Qwen2 decoder in plain float64 loops, written from the published
 // formulas for these tests and sharing nothing with the package. It keeps all
-// keys and values, so the rows of all positions come from one pass.
+// keys and values, so the rows of all positions come from one pass. It plants
+// the faults of a.Fault as package engine documents them.
 type naive struct {
 	a engine.Arch
 	w engine.Weights
+}
+
+// position resolves one that counts from the end of a prompt of n tokens.
+func position(p, n int) int {
+	if p < 0 {
+		return n + p
+	}
+	return p
 }
 
 func (m naive) tensor(name string) []float64 {
@@ -82,9 +91,17 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 	var ks, vs, out [][]float64
 	for pos, x := range xs {
 		h := m.norm(x, g1, lp.NormEps)
-		q := m.rope(m.mul(wq, h, bq), pos+lp.QueryOffset, lp.RopeTheta)
-		ks = append(ks, m.rope(m.mul(wk, h, bk), pos, lp.RopeTheta))
+		turn, f := pos, m.a.Fault
+		if f.DecodeShift != 0 && pos >= position(f.DecodeFrom, len(xs)) {
+			turn += f.DecodeShift
+		}
+		q := m.rope(m.mul(wq, h, bq), turn+lp.QueryOffset, lp.RopeTheta)
+		ks = append(ks, m.rope(m.mul(wk, h, bk), turn, lp.RopeTheta))
 		vs = append(vs, m.mul(wv, h, bv))
+		if f.StaleCache && n == f.StaleLayer && pos == position(f.StalePosition, len(xs)) {
+			clear(ks[pos])
+			clear(vs[pos])
+		}
 		att := make([]float64, m.a.Heads*d)
 		for head := range m.a.Heads {
 			from := head / rep * d
@@ -127,6 +144,9 @@ func (m naive) rows(ids []int) [][]float64 {
 	var xs [][]float64
 	for _, id := range ids {
 		xs = append(xs, table[id*m.a.Hidden:(id+1)*m.a.Hidden])
+	}
+	if m.a.Fault.EmbedFirst {
+		xs[len(xs)-1] = xs[0]
 	}
 	rows := [][]float64{xs[len(xs)-1]}
 	for n := range m.a.Layers {
