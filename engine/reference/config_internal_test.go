@@ -1,0 +1,118 @@
+package reference
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+const minimalConfig = `{"model_type":"qwen2","hidden_size":64,"intermediate_size":176,"num_hidden_layers":2,
+"num_attention_heads":4,"vocab_size":100,"rms_norm_eps":1e-06,"rope_theta":1e6}`
+
+// with adds keys to minimalConfig; a later key replaces an earlier one, as in
+// every JSON reader that keeps the last.
+func with(keys string) string { return strings.TrimSuffix(minimalConfig, "}") + "," + keys + "}" }
+
+func TestConfigDefaults(t *testing.T) {
+	c, err := readConfig("config.json", []byte(minimalConfig))
+	require.NoError(t, err)
+	require.Equal(t, engine.Arch{
+		Family: "qwen2", Layers: 2, Hidden: 64, Intermediate: 176, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100,
+		FinalNormEps: 1e-6, PerLayer: []engine.LayerParams{{RopeTheta: 1e6, NormEps: 1e-6}, {RopeTheta: 1e6, NormEps: 1e-6}},
+	}, c.arch)
+	require.Empty(t, c.dtype)
+}
+
+func TestConfigAcceptsAgreement(t *testing.T) {
+	for _, keys := range []string{
+		`"rope_parameters":{"rope_theta":1000000,"rope_type":"default"}`,
+		`"rope_scaling":{"type":"default"}`,
+		`"rope_scaling":null,"rope_parameters":null`,
+		`"dtype":"float16","torch_dtype":"torch.float16"`,
+		`"head_dim":null,"num_key_value_heads":null`,
+		`"hidden_size":64.0`,
+		`"rope_theta":null,"rope_parameters":{"rope_theta":1e6}`,
+	} {
+		c, err := readConfig("config.json", []byte(with(keys)))
+		require.NoError(t, err, keys)
+		require.Equal(t, 1e6, c.arch.PerLayer[1].RopeTheta, keys)
+		require.Empty(t, c.unused, keys)
+	}
+}
+
+func TestConfigRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name, config string
+		unsupported  bool // else an *engine.ConfigError
+		text         string
+	}{
+		{"not JSON", `{"model_type":`, false, "JSON"},
+		{"not an object", `[1]`, false, "JSON"},
+		{"null", `null`, false, "want an object"},
+		{"two documents", minimalConfig + "{}", false, "more data"},
+		{"no model type", strings.Replace(minimalConfig, "model_type", "kind", 1), false, "model_type: got nothing"},
+		{"unknown model type", with(`"model_type":"mamba"`), true, `model_type "mamba"`},
+		{"unknown architecture", with(`"architectures":["Qwen2ForSequenceClassification"]`), true, "Qwen2ForSequenceClassification"},
+		{"no hidden size", strings.Replace(minimalConfig, "hidden_size", "hiddensize", 1), false, "hidden_size: got nothing"},
+		{"fractional size", with(`"hidden_size":64.5`), false, "hidden_size: got 64.5"},
+		{"size in a string", with(`"hidden_size":"64"`), false, `hidden_size: got "64"`},
+		{"huge size", with(`"vocab_size":1e30`), false, "vocab_size: got 1e30"},
+		{"negative size", with(`"num_hidden_layers":-1`), false, "num_hidden_layers: got -1"},
+		{"too many layers", with(`"num_hidden_layers":100000`), false, "layer parameters"},
+		{"indivisible heads", with(`"num_attention_heads":3`), false, "head_dim: got nothing, and 64 / 3"},
+		{"indivisible heads, null", with(`"num_attention_heads":3,"head_dim":null`), false, "head_dim: got nothing, and 64 / 3"},
+		{"indivisible key-value heads", with(`"num_key_value_heads":3`), false, "attention heads: got 4"},
+		{"no eps", strings.Replace(minimalConfig, "rms_norm_eps", "layer_norm_eps", 1), false, "rms_norm_eps: got nothing"},
+		{"zero eps", with(`"rms_norm_eps":0`), false, "rms_norm_eps: got 0"},
+		{"no rope_theta", strings.Replace(minimalConfig, "rope_theta", "theta", 1), false, "rope_theta: got nothing"},
+		{"negative rope_theta", with(`"rope_theta":-1`), false, "rope_theta: got -1"},
+		{"contradicting rope_theta", with(`"rope_parameters":{"rope_theta":10000.0,"rope_type":"default"}`), false,
+			"rope_parameters.rope_theta: got 10000, want 1e+06"},
+		{"contradicting dtype", with(`"dtype":"float32","torch_dtype":"bfloat16"`), false, "torch_dtype: got bfloat16, want float32"},
+		{"strange dtype", with(`"dtype":"float8_e4m3fn"`), true, "float8_e4m3fn"},
+		{"rope type", with(`"rope_parameters":{"rope_type":"yarn","factor":4}`), true, `rope_parameters.rope_type "yarn"`},
+		{"rope scaling", with(`"rope_scaling":{"type":"linear","factor":4}`), true, `rope_scaling.type "linear"`},
+		{"partial rotation", with(`"rope_parameters":{"partial_rotary_factor":0.5}`), true, "partial_rotary_factor 0.5"},
+		{"activation", with(`"hidden_act":"gelu"`), true, `hidden_act "gelu"`},
+		{"sliding window", with(`"use_sliding_window":true`), true, "use_sliding_window"},
+		{"layer type", with(`"layer_types":["full_attention","sliding_attention"]`), true, `layer_types[1] "sliding_attention"`},
+		{"layer type count", with(`"layer_types":["full_attention"]`), false, "layer_types: got 1 entries"},
+		{"quantised", with(`"quantization_config":{"quant_method":"gptq"}`), true, "quantization_config"},
+		{"flag in a string", with(`"use_sliding_window":"no"`), false, `use_sliding_window: got "no"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := readConfig("config.json", []byte(c.config))
+			if c.unsupported {
+				var unsupported *engine.UnsupportedError
+				require.ErrorAs(t, err, &unsupported)
+			} else {
+				var bad *engine.ConfigError
+				require.ErrorAs(t, err, &bad)
+			}
+			require.ErrorContains(t, err, c.text)
+		})
+	}
+}
+
+// FuzzReadConfig: whatever is accepted can be computed as it stands.
+func FuzzReadConfig(f *testing.F) {
+	f.Add([]byte(minimalConfig))
+	f.Add([]byte(with(`"rope_parameters":{"rope_theta":1e6,"rope_type":"default"},"dtype":"bfloat16"`)))
+	f.Add([]byte(with(`"layer_types":["full_attention"],"head_dim":null,"architectures":[]`)))
+	f.Add([]byte(`{"model_type":"qwen2","rope_parameters":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := readConfig("config.json", data)
+		if err != nil {
+			return
+		}
+		if err := checkArch(c.arch); err != nil {
+			t.Fatalf("accepted, but %v", err)
+		}
+		if len(c.arch.PerLayer) != c.arch.Layers || c.arch.Heads%c.arch.KVHeads != 0 {
+			t.Fatalf("accepted %+v", c.arch)
+		}
+	})
+}
