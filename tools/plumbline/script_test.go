@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"plumbline": main})
+}
+
+// TestScripts runs the command line end to end. Besides testscript's own
+// commands the scripts have:
+//
+//	exits CODE plumbline ARGS…  run, and check the exit code
+//	dumps DIR float|int8 NAME…  write a dump folder with a small case per name
+//	cut FILE N                  keep the first N bytes
+//	patch FILE OFFSET HEX       overwrite bytes
+func TestScripts(t *testing.T) {
+	model, err := filepath.Abs("../../fixtures/qwen2-seeded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("MODEL", model)
+			env.Setenv(modelEnv, "")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var e *exec.ExitError
+		if !errors.As(err, &e) {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(n)))
+}
+
+func patch(ts *testscript.TestScript, _ bool, args []string) {
+	off, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b, err := hex.DecodeString(args[2])
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.WriteAt(b, int64(off))
+	ts.Check(errors.Join(err, f.Close()))
+}
+
+func dumps(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(writeDumps(ts.MkAbs(args[0]), args[1], args[2:]))
+}
+
+// writeDumps writes cases of three rows of four channels: as float32 values, or
+// as int8 codes that stand for nearly the same values times 1.5.
+func writeDumps(dir, side string, names []string) error {
+	values := [][]float32{{1, 2, 3, 4}, {2, 1, 4, 3}, {0.5, -1, 2, 8}}
+	codes := [][]int8{{1, 2, 3, 5}, {3, 1, 3, 4}, {1, -1, 2, 6}}
+	layers := map[string]string{"float": dumpfmt.LayersFloat32, "int8": dumpfmt.LayersInt8Scaled}[side]
+	if layers == "" {
+		return fmt.Errorf("side %q", side)
+	}
+	w, err := dumpfmt.CreateFolder(dir, dumpfmt.EngineFile{Name: side + " side", Layers: layers}, dumpfmt.WriteOptions{})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		prompt := "about " + name
+		c, err := w.Case(name, dumpfmt.CaseFile{Text: "<s>" + name, TokenIDs: []int{1, 2, 3}, Prompt: &prompt})
+		if err != nil {
+			return err
+		}
+		if side == "float" {
+			d, err := c.FloatLayers(3, 4)
+			for i := 0; err == nil && i < 3; i++ {
+				err = d.WriteRow(values[i])
+			}
+			if err = errors.Join(err, d.Commit()); err != nil {
+				return err
+			}
+		} else {
+			d, err := c.Int8Layers(3, 4)
+			for i := 0; err == nil && i < 3; i++ {
+				err = d.WriteRow(dumpfmt.Scale{M: 3, E: -1}, codes[i])
+			}
+			if err = errors.Join(err, d.Commit()); err != nil {
+				return err
+			}
+		}
+		if err := c.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
