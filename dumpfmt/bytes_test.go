@@ -167,3 +167,21 @@ func sameBits(a, b []float32) bool {
 	}
 	return true
 }
+
+// Where memory is big-endian, values are swapped after they were read.
+func TestSwap4(t *testing.T) {
+	p := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	swap4(p)
+	if want := []byte{4, 3, 2, 1, 8, 7, 6, 5, 9}; !bytes.Equal(p, want) {
+		t.Errorf("got %v, want %v", p, want)
+	}
+}
+
+func TestBytesOfIsMemory(t *testing.T) {
+	v := []float32{1, 2}
+	p := bytesOf(v)
+	p[3] ^= 0x80 // the sign on little-endian machines
+	if littleEndian && v[0] != -1 || len(p) != 8 || bytesOf([]int8{}) != nil {
+		t.Errorf("got %v and %d bytes, want -1 and 8", v, len(p))
+	}
+}

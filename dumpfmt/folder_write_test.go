@@ -3,6 +3,7 @@ package dumpfmt
 import (
 	"encoding/json"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -107,9 +108,11 @@ func TestFolderWriterRefuses(t *testing.T) {
 		_, err := w.Case(name, good)
 		wantUsage(t, err)
 	}
+	tooLarge := math.MaxInt32
+	tooLarge++
 	for _, c := range []CaseFile{
 		{Text: "a"}, {Text: "\xff", TokenIDs: []int{1}}, {Text: "a", TokenIDs: []int{-1}},
-		{Text: "a", TokenIDs: []int{1 << 31}}, {Text: "a", TokenIDs: []int{1}, Stop: []int{-1}},
+		{Text: "a", TokenIDs: []int{tooLarge}}, {Text: "a", TokenIDs: []int{1}, Stop: []int{-1}},
 	} {
 		_, err := w.Case("x", c)
 		wantUsage(t, err)

@@ -11,12 +11,12 @@ import (
 
 func TestCaseFileRead(t *testing.T) {
 	c, err := parseCaseFile(testFile, []byte("\n {\"text\": \"<|im_start|>\\u00e9\\ud83d\\ude00\\n\", \"token_ids\": [0, 2147483647],\n"+
-		`"prompt": "", "system": null, "output_ids": [], "free": {"b": [1.50, "x"]}, "Text": "another key", "stop":[3]}`+"\n"))
+		`"prompt": "", "system": null, "output_ids": [], "free": {"b": [1.50, "x"]}, "Text": "another key", "stop":[3],"decoded":"\\/"}`+"\n"))
 	require.NoError(t, err)
-	empty := ""
+	empty, slash := "", "/"
 	require.Equal(t, CaseFile{
 		Text: "<|im_start|>é😀\n", TokenIDs: []int{0, 2147483647}, Prompt: &empty,
-		OutputIDs: []int{}, Stop: []int{3},
+		OutputIDs: []int{}, Stop: []int{3}, Decoded: &slash,
 		Extra: map[string]json.RawMessage{"free": json.RawMessage(`{"b": [1.50, "x"]}`), "Text": json.RawMessage(`"another key"`)},
 	}, c)
 }

@@ -29,7 +29,9 @@ type TensorInfo struct {
 // file, no key twice at any level, nothing but the keys of the format, known
 // types, shapes whose products don't overflow, offsets inside the data, sizes
 // equal to the product of the shape, no overlap, no hole, the end of the data
-// at the end of the file. Source: the format's README and reference
+// at the end of the file. It is stricter than the reference implementation in
+// two things: keys it doesn't know, and an overflow of the dimensions beside a
+// zero. Source: the format's README and reference
 // implementation, https://github.com/huggingface/safetensors.
 type Safetensors struct {
 	src     source
