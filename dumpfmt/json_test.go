@@ -11,7 +11,7 @@ import (
 
 func TestCaseFileRead(t *testing.T) {
 	c, err := parseCaseFile(testFile, []byte("\n {\"text\": \"<|im_start|>\\u00e9\\ud83d\\ude00\\n\", \"token_ids\": [0, 2147483647],\n"+
-		`"prompt": "", "system": null, "output_ids": [], "free": {"b": [1.50, "x"]}, "Text": "another key", "stop":[3],"decoded":"\\/"}`+"\n"))
+		`"prompt": "", "system": null, "output_ids": [], "free": {"b": [1.50, "x"]}, "Text": "another key", "stop":[3],"decoded":"\/"}`+"\n"))
 	require.NoError(t, err)
 	empty, slash := "", "/"
 	require.Equal(t, CaseFile{
