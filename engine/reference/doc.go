@@ -34,4 +34,8 @@
 // Attention is full causal attention with the default rotary embedding. There
 // is no sampling, no batching of prompts and no tokenizer. Nothing is downloaded:
 // a checkpoint is a local folder or an [io/fs.FS].
+//
+// The go backend's matrix products keep addresses as uintptr, which the checks
+// that -race turns on take for a fault: run the race detector with
+// -gcflags=all=-d=checkptr=0.
 package reference
