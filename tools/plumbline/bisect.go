@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
 )
 
@@ -60,7 +61,9 @@ type bisection struct {
 	summary []bisect.GroupSummary
 	repeats []repeat
 	ratioTo string
-	judged  *judgement // nil without a model
+	// What the two folders declare.
+	candidate, reference engine.Info
+	judged               *judgement // nil without a model
 }
 
 // repeat is the comparison of two runs of one side.
@@ -85,7 +88,7 @@ func runBisect(ctx context.Context, a *app, f bisectFlags) error {
 	if err != nil {
 		return candidateFolderError(err)
 	}
-	b := &bisection{groups: groups, ratioTo: f.ratioTo}
+	b := &bisection{groups: groups, ratioTo: f.ratioTo, candidate: infoOf(cand), reference: infoOf(ref)}
 	if b.cases, err = a.compare(ctx, "bisect", cand, ref); err != nil {
 		return err
 	}
@@ -129,6 +132,12 @@ func (a *app) compare(ctx context.Context, what string, cand, ref *dumpfmt.Folde
 	task := a.progress().Start(what, len(ref.Cases()))
 	defer task.End()
 	return bisect.Compare(ctx, cand, ref, task.Step)
+}
+
+func infoOf(f *dumpfmt.Folder) engine.Info {
+	e := f.Engine()
+	return engine.Info{Name: e.Name, Version: e.Version, Layers: e.Layers, Logits: e.Logits,
+		Weights: e.Weights, Activations: e.Activations, KVCache: e.KVCache, DType: e.DType, Model: e.Model}
 }
 
 func readGroups(f bisectFlags) ([]bisect.Group, error) {
@@ -192,12 +201,12 @@ func (b *bisection) exitCode() int {
 	}
 	for _, r := range b.repeats {
 		for _, c := range r.Cases {
-			switch {
+			switch { // both runs are of one side, whatever the fault says
 			case c.Err == nil:
-			case r.Side == bisect.Reference:
-				worst(exitBroken)
+			case faultOf(c.Err) != nil && r.Side == bisect.Candidate:
+				worst(exitFails)
 			default:
-				worst(codeOfFault(c.Err))
+				worst(exitBroken)
 			}
 		}
 	}
@@ -213,9 +222,15 @@ func (b *bisection) exitCode() int {
 // codeOfFault is 1 for the candidate's faults and 2 for everything else, an
 // error of the system's included.
 func codeOfFault(err error) int {
-	var f *bisect.Fault
-	if errors.As(err, &f) && f.Side == bisect.Candidate {
+	if f := faultOf(err); f != nil && f.Side == bisect.Candidate {
 		return exitFails
 	}
 	return exitBroken
+}
+
+// faultOf is the fault behind an error, if there is one.
+func faultOf(err error) *bisect.Fault {
+	var f *bisect.Fault
+	errors.As(err, &f)
+	return f
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
 )
@@ -116,7 +117,8 @@ func (b *bisection) verdict() *conformance.Report {
 		return b.judged.report
 	}
 	r := &conformance.Report{SchemaVersion: conformance.SchemaVersion, Conclusion: conformance.NothingJudged,
-		Power: []string{noModel}, Checks: []conformance.Result{}}
+		Power: []string{noModel}, Sources: []engine.Probe{}, Checks: []conformance.Result{},
+		Candidate: b.candidate, Reference: b.reference}
 	fail := func(kind conformance.Kind) {
 		r.Conclusion = conformance.Fails
 		if r.Kind == nil || *r.Kind != conformance.KindDump {
@@ -125,7 +127,7 @@ func (b *bisection) verdict() *conformance.Report {
 	}
 	for i := range b.cases {
 		c := &b.cases[i]
-		if f := faultKind(c.Err); f != nil && f.Side == bisect.Candidate {
+		if f := faultOf(c.Err); f != nil && f.Side == bisect.Candidate {
 			if f.Kind == bisect.Provenance {
 				fail(conformance.KindProvenance)
 			} else {
@@ -151,7 +153,7 @@ func (b *bisection) caseVerdict(c *bisect.Case) conformance.CaseVerdict {
 	v := conformance.CaseVerdict{Reason: c.Skipped}
 	if c.Err != nil {
 		v.Reason = c.Err.Error()
-		if f := faultKind(c.Err); f != nil {
+		if f := faultOf(c.Err); f != nil {
 			v.File = f.File
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -143,10 +142,27 @@ func printRepeats(w io.Writer, b *bisection) {
 		fmt.Fprintf(w, "  %-16s %6d %9.6f %9.6f %9.6f %9.6f %9.6f\n", r.Side, s.N, s.Min, s.Median, s.P95, s.Max, s.Mean)
 		for _, c := range r.Cases {
 			if c.Err != nil {
-				fmt.Fprintf(w, "  %s %s: not compared: %v\n", r.Side, c.Name, c.Err)
+				fmt.Fprintf(w, "  %s %s: not compared: %s\n", r.Side, c.Name, repeatFault(c.Err))
 			}
 		}
 	}
+}
+
+// repeatFault words a fault between two runs of one side, where the sides that
+// the fault itself names have no meaning.
+func repeatFault(err error) string {
+	f := faultOf(err)
+	switch {
+	case f == nil:
+		return err.Error()
+	case f.Kind == bisect.Missing:
+		return "the second run has no such case"
+	case f.Kind == bisect.Provenance:
+		return fmt.Sprintf("%s: %s: got %s, want %s", f.File, f.Field, f.Got, f.Want)
+	case f.Row >= 0:
+		return fmt.Sprintf("row %d: %v", f.Row, f.Err)
+	}
+	return f.Err.Error()
 }
 
 func printVerdict(w io.Writer, b *bisection) {
@@ -172,11 +188,4 @@ func printVerdict(w io.Writer, b *bisection) {
 	for _, p := range v.Power {
 		fmt.Fprintf(w, "power: %s\n", p)
 	}
-}
-
-// faultKind is the fault behind an error, if there is one.
-func faultKind(err error) *bisect.Fault {
-	var f *bisect.Fault
-	errors.As(err, &f)
-	return f
 }

@@ -33,10 +33,8 @@ func TestOutput(t *testing.T) {
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"bisect", exitFails, []string{"bisect", "--ref", "ref", "--cand", "cand", "--groups", "groups.json", "--ratio-to", "control", "--ref-repeat", "twin"}},
-		{"bisect-json", exitFails, []string{"bisect", "--ref", "ref", "--cand", "cand", "--json"}},
 		{"inspect-folder", exitFails, []string{"inspect", "cand"}},
 		{"inspect-file", exitDone, []string{"inspect", "cand/paris.layers.bin"}},
-		{"inspect-file-json", exitDone, []string{"inspect", "ref/paris.layers.bin", "--json"}},
 	} {
 		t.Run(tt.golden, func(t *testing.T) {
 			var out, stderr bytes.Buffer

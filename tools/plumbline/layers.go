@@ -123,6 +123,11 @@ func runLayers(ctx context.Context, a *app, c engine.Case, path string) error {
 	if err != nil {
 		return err
 	}
+	return writeCapture(ctx, a, ref, c, path)
+}
+
+// writeCapture captures, checks and writes.
+func writeCapture(ctx context.Context, a *app, ref engine.Reference, c engine.Case, path string) error {
 	task := a.progress().Start("layers", 4)
 	defer task.End()
 	rows, lines, err := captureChecked(ctx, ref, c.TokenIDs, task.Step)
