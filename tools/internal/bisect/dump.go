@@ -51,14 +51,31 @@ func openDump(side Side, c *dumpfmt.Case, layers string) (*dump, error) {
 	if err == nil {
 		return d, nil
 	}
+	fault := &Fault{Side: side, Kind: Format, File: c.LayersPath, Row: -1, Err: err}
 	var broken *dumpfmt.FormatError
-	if errors.As(err, &broken) && broken.Offset == modeOffset {
-		if h, peekErr := peekHeader(c.LayersPath); peekErr == nil {
-			d.header, d.close = h, func() error { return nil }
-			return d, nil
-		}
+	h, peekErr := peekHeader(c.LayersPath)
+	switch {
+	case peekErr != nil || !errors.As(err, &broken):
+	case broken.Offset == modeOffset:
+		d.header, d.close = h, func() error { return nil }
+		return d, nil
+	case broken.Offset == headerBytes && broken.What == "bytes":
+		fault.Row = lastRow(c.LayersPath, h, layers)
 	}
-	return nil, &Fault{Side: side, Kind: Format, File: c.LayersPath, Row: -1, Err: err}
+	return nil, fault
+}
+
+// lastRow is the row in which a file that is too short ends, or -1.
+func lastRow(path string, h header, layers string) int {
+	st, err := os.Stat(path)
+	if err != nil || h.width == 0 || h.width > uint64(st.Size()) {
+		return -1 // not even one row
+	}
+	rowBytes := 4 * int64(h.width)
+	if layers == dumpfmt.LayersInt8Scaled {
+		rowBytes = 16 + int64(h.width)
+	}
+	return int((st.Size() - headerBytes) / rowBytes)
 }
 
 const (
