@@ -29,14 +29,12 @@ type Budgets struct {
 	// code of the row plus half a code of a table quantised with one scale.
 	EmbedCodes golden.Budget
 	// OneLayerShape tells a fault in one layer from one in several, by first /
-	// largest outside {first, first+1}.
+	// largest outside {first, first+1}, and a bad dump row from a bad layer, by
+	// the error of one layer over that of two.
 	OneLayerShape golden.Budget
 	// AllLayersShare tells a fault in all layers from one in two, by the upper
 	// quartile outside {first, first+1} over the first.
 	AllLayersShare golden.Budget
-	// BadRowShape is (first+1)/first from which a bad row or a swap is looked
-	// for.
-	BadRowShape golden.Budget
 	// Outlier bounds the local error of one layer in multiples of the lower
 	// quartile over all layers. It tightens Factors.Median, and is all there is
 	// when the yardstick doesn't emulate the candidate's arithmetic.
@@ -76,8 +74,6 @@ func DefaultBudgets() Budgets {
 			"one-layer faults of two real engines stand out by at least 3.1"),
 		AllLayersShare: golden.Of(0.35, 1, "the first local error",
 			"0.54 for a wrong rotary base in a real engine, at most 0.2 behind its one-layer faults"),
-		BadRowShape: golden.Of(0.9, 1, "the local error of the layer before",
-			"a bad row spoils the layer before it and the layer after it alike"),
 		Outlier: golden.Of(1, 1.6, "the lower quartile of the local errors over the layers",
 			"medians of clean runs, the engine's and other emulations', stay below 1.25"),
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -45,10 +46,10 @@ func (r *Report) conclude() {
 
 // localise names the first bad row and the sources, over all cases and for
 // each.
-func (r *Report) localise(evs []*Evidence, b Budgets) {
+func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error {
 	overall, each := locateAll(evs, b)
 	for _, ev := range evs {
-		v := CaseVerdict{}
+		v := CaseVerdict{Depth: depthOf(ev.Profile)}
 		l, ok := each[ev.Case.Name]
 		switch {
 		case ok:
@@ -72,6 +73,13 @@ func (r *Report) localise(evs []*Evidence, b Budgets) {
 	if overall.Row < 0 && r.failedAt("LastTokenEmbed") {
 		overall = Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}}
 	}
+	partner, err := swapPartner(ctx, evs, overall)
+	if err != nil {
+		return err
+	}
+	if partner != "" {
+		overall.Notes = append(overall.Notes, partner)
+	}
 	r.FirstBadRow, r.Source = rowAndSource(overall)
 	r.Notes = overall.Notes
 	if overall.Row >= 0 {
@@ -85,6 +93,7 @@ func (r *Report) localise(evs []*Evidence, b Budgets) {
 		r.Kind = &k
 	}
 	r.Power = power(evs)
+	return nil
 }
 
 func rowAndSource(l Locus) (*int, *engine.Probe) {

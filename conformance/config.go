@@ -40,6 +40,10 @@ type Config struct {
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.
 	Progress func(done, total int, what string)
+
+	// paths remembers the yardstick's path through the layers over many runs of
+	// one reference; nil remembers nothing.
+	paths *memo[path]
 }
 
 func (c *Config) budgets() Budgets {

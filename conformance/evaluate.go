@@ -69,7 +69,9 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	for _, c := range checks {
 		rep.runCheck(c, evs, cfg)
 	}
-	rep.localise(evs, cfg.budgets())
+	if err := rep.localise(ctx, evs, cfg.budgets()); err != nil {
+		return nil, err
+	}
 	rep.conclude()
 	return rep, nil
 }

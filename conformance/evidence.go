@@ -54,6 +54,8 @@ type Evidence struct {
 	// reason in NoProfile.
 	Profile   *Profile
 	NoProfile string
+	// trace is the run that Profile was measured from.
+	trace engine.Trace
 }
 
 // header returns the header of the side's capture and whether there is one.

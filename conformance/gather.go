@@ -51,13 +51,15 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, judgeReference boo
 		return ev, nil
 	}
 	if err := g.idsUsable(ev); err != nil {
-		if g.cfg.Candidate != nil {
-			ev.referenceJudged = false
-			ev.CandidateErr = &engine.MalformedError{Provenance: true, Err: err}
-			ev.Candidate = nil
-			return ev, nil
+		if g.cfg.Candidate == nil {
+			return nil, err
 		}
-		return nil, err
+		ev.referenceJudged = false
+		if ev.CandidateErr == nil { // a broken case has no ids, and says why itself
+			ev.CandidateErr = &engine.MalformedError{Provenance: true, Err: err}
+		}
+		ev.Candidate = nil
+		return ev, nil
 	}
 	trace, err := ref.Capture(ctx, c.TokenIDs)
 	if err != nil {
@@ -228,6 +230,9 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		}
 		t.yard = yard
 	}
+	t.pushed = func() (path, error) {
+		return g.cfg.paths.get(fmt.Sprint(a, ev.Case.TokenIDs), func() (path, error) { return push(ctx, t.trace, t.yard) })
+	}
 	p, err := profileOf(ctx, t, ev.Candidate.Rows)
 	if err != nil {
 		return err
@@ -239,6 +244,6 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		return err
 	}
 	p.PostNormLast = metric.RelativeL2(ev.Candidate.Rows[last], normed) < 0.5*p.Accumulated[last].Got
-	ev.Profile = p
+	ev.Profile, ev.trace = p, t.trace
 	return nil
 }

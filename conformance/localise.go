@@ -18,6 +18,8 @@ type Locus struct {
 	Sources []engine.Probe
 	// Notes explain the classification, one sentence each.
 	Notes []string
+	// form is true for a fault of form (a degenerate row, rows out of order).
+	form bool
 }
 
 // Source is the most upstream source, or "".
@@ -174,12 +176,13 @@ func accumulatedOnly(c curve, factor float64) Locus {
 }
 
 // badRow reports whether row n+1 is wrong in the dump alone: both layers that
-// touch it are out of budget, alike, and the two together are within it.
+// touch it are out of budget, and the two together, which pass over the row,
+// are within it and far better than either.
 func badRow(c curve, n int, bound float64, b Budgets) bool {
-	if n+1 >= len(c.local) {
+	if n+1 >= len(c.local) || !over(c.local[n+1], bound) || over(c.two[n], bound) {
 		return false
 	}
-	return c.local[n+1] >= b.BadRowShape.Value*c.local[n] && !over(c.two[n], bound)
+	return min(c.local[n], c.local[n+1]) >= b.OneLayerShape.Value*c.two[n]
 }
 
 // outside is the largest ratio outside {n, n+1} and the skipped layers.

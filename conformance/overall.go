@@ -1,6 +1,9 @@
 package conformance
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // locateAll names the first bad row over all cases. With at least MedianCases
 // judged cases the profile of medians decides; where it is clean, or with fewer
@@ -15,6 +18,9 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]Locus) {
 			each[ev.Case.Name] = l
 			if l.Row >= 0 {
 				failing = append(failing, l)
+			}
+			if l.form {
+				continue // its values would blur the medians of the others
 			}
 		}
 		if ev.Profile != nil {
@@ -33,10 +39,10 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]Locus) {
 func locateOne(ev *Evidence, b Budgets) (l Locus, ok bool) {
 	if ev.Candidate != nil && ev.Reference != nil {
 		if row, _ := badRowOf(ev); row >= 0 {
-			return Locus{Row: row, Kind: KindDump}, true
+			return Locus{Row: row, Kind: KindDump, form: true}, true
 		}
-		if i, _, swapped := swappedRows(ev.Candidate.Rows, ev.Reference.Rows); swapped {
-			return Locus{Row: i, Kind: KindDump, Notes: []string{"rows are out of order"}}, true
+		if i, j, swapped := swappedRows(ev.Candidate.Rows, ev.Reference.Rows); swapped {
+			return Locus{Row: i, Kind: KindDump, form: true, Notes: []string{fmt.Sprintf("rows %d and %d are exchanged", i, j)}}, true
 		}
 	}
 	if ev.Profile == nil {

@@ -29,6 +29,10 @@ func Prove(ctx context.Context, cfg Config) ([]Proof, error) {
 	if cfg.Mutants == nil {
 		return nil, errors.New("conformance: prove: Config.Mutants is nil: nothing plants the faults")
 	}
+	if cfg.Reference == nil || cfg.Candidate == nil {
+		return nil, errors.New("conformance: prove: Config needs a Reference and a Candidate that is clean")
+	}
+	cfg = withMemory(cfg)
 	var out []Proof
 	for _, c := range Builtin().Checks() {
 		clean := cfg
@@ -79,6 +83,9 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 		return p, fmt.Errorf("conformance: prove: %s: planting %s: %w", c.ID, k.Mutant, err)
 	}
 	planted.Only = []string{c.ID}
+	if k.Side == SideReference {
+		planted.paths = nil // another reference, another path
+	}
 	rep, err := Evaluate(ctx, planted)
 	if err != nil {
 		return p, fmt.Errorf("conformance: prove: %s on %s: %w", c.ID, k.Mutant, err)

@@ -34,6 +34,40 @@ type CaseVerdict struct {
 	Reason string `json:"reason,omitempty"`
 	// File is the file at fault, when one is.
 	File string `json:"file,omitempty"`
+	// Depth is the error along the depth of the model, one entry per row; empty
+	// for a case that was not judged by value.
+	Depth []DepthRow `json:"depth,omitempty"`
+}
+
+// DepthRow is the error of one row.
+type DepthRow struct {
+	Row   int          `json:"row"`
+	Probe engine.Probe `json:"probe"`
+	// Accumulated is the relative L2 from the reference's row, AccumulatedRatio
+	// the same over the yardstick's.
+	Accumulated      Number `json:"accumulated"`
+	AccumulatedRatio Number `json:"accumulated_ratio"`
+	NormRatio        Number `json:"norm_ratio"`
+	// Local is the error that the layer before this row introduced, as a share
+	// of its update; null for row 0, which no layer wrote.
+	Local      *Number `json:"local"`
+	LocalRatio *Number `json:"local_ratio"`
+}
+
+func depthOf(p *Profile) []DepthRow {
+	if p == nil {
+		return nil
+	}
+	out := make([]DepthRow, len(p.Accumulated))
+	for i, m := range p.Accumulated {
+		out[i] = DepthRow{Row: i, Probe: engine.RowProbe(i), Accumulated: Number(m.Got),
+			AccumulatedRatio: Number(m.Ratio()), NormRatio: Number(p.NormRatio[i])}
+		if i > 0 {
+			local, ratio := Number(p.Local[i-1].Got), Number(p.Local[i-1].Ratio())
+			out[i].Local, out[i].LocalRatio = &local, &ratio
+		}
+	}
+	return out
 }
 
 // NotJudged is a Core check that was judged on no case.

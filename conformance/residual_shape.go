@@ -19,7 +19,7 @@ func residualShape() *Check {
 		},
 		Level: Core,
 		Sides: []Side{SideReference, SideCandidate},
-		Needs: NeedRows,
+		Needs: NeedRows | NeedWholeStep,
 		Controls: []Control{
 			{Mutant: "row-short", Side: SideCandidate, Layer: -1},
 			{Mutant: "rows-swapped", Side: SideCandidate, Layer: 9},

@@ -1,0 +1,100 @@
+package conformance_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/conformance"
+)
+
+// The invariants, one test each: this file is the table of contents.
+
+// TestResidualShape: layers+1 rows of the hidden size, the prompt's own
+// fingerprint, capture mode 1, finite rows in order.
+func TestResidualShape(t *testing.T) {
+	holds(t, "ResidualShape", conformance.SideReference)
+	holds(t, "ResidualShape", conformance.SideCandidate)
+}
+
+// TestTieOverwriteBypass: the last row is the residual stream, not the hidden
+// state after the final norm.
+func TestTieOverwriteBypass(t *testing.T) {
+	holds(t, "TieOverwriteBypass", conformance.SideReference)
+}
+
+// TestLastTokenEmbed: row 0 is the embedding of the LAST prompt token.
+func TestLastTokenEmbed(t *testing.T) {
+	holds(t, "LastTokenEmbed", conformance.SideReference)
+	holds(t, "LastTokenEmbed", conformance.SideCandidate)
+}
+
+// TestInteriorRowOracle: every row has the bits of a second composition.
+func TestInteriorRowOracle(t *testing.T) {
+	holds(t, "InteriorRowOracle", conformance.SideReference)
+}
+
+// TestIncrementalVersusBatched: the capture is token by token, near a batched
+// prefill and not identical to it.
+func TestIncrementalVersusBatched(t *testing.T) {
+	holds(t, "IncrementalVersusBatched", conformance.SideReference)
+}
+
+// TestResidualCandidate: every row of the candidate matches the reference's in
+// direction and scale.
+func TestResidualCandidate(t *testing.T) {
+	holds(t, "ResidualCandidate", conformance.SideCandidate)
+}
+
+// TestLocalError: each layer of the candidate maps its own input to its own
+// output as the reference's layer does.
+func TestLocalError(t *testing.T) {
+	holds(t, "LocalError", conformance.SideCandidate)
+}
+
+// TestNoVacuousPass: something was judged, by value.
+func TestNoVacuousPass(t *testing.T) {
+	holds(t, "NoVacuousPass", conformance.SideSuite)
+}
+
+// TestConformance is the verdict over all of them.
+func TestConformance(t *testing.T) {
+	rep, err := theReport()
+	require.NoError(t, err)
+	for _, p := range rep.Power {
+		t.Logf("power: %s", p)
+	}
+	for _, n := range rep.NotJudged {
+		t.Logf("core check not judged: %s; would run with: %s", n.ID, n.WouldRun)
+	}
+	assert.False(t, rep.ReferenceFailed, "the reference failed a check of its own")
+	if rep.Conclusion != conformance.Conforms && rep.Conclusion != conformance.Partial {
+		row := "none"
+		if rep.FirstBadRow != nil {
+			row = conformance.AtRow(*rep.FirstBadRow).String()
+		}
+		t.Errorf("conclusion: %s; first bad row: %s; sources %v; notes %v", rep.Conclusion, row, rep.Sources, rep.Notes)
+	}
+}
+
+// TestTemptingNormFormulaCannotFail shows why TieOverwriteBypass is not
+// written as "row != norm(row)": RMSNorm is not idempotent, so a capture that
+// is already post-norm satisfies that too.
+func TestTemptingNormFormulaCannotFail(t *testing.T) {
+	cfg, err := embedded()
+	require.NoError(t, err)
+	ids := cfg.Cases[2].TokenIDs
+	postNorm, err := cfg.Reference.LastHidden(t.Context(), ids)
+	require.NoError(t, err)
+	again, err := cfg.Reference.FinalNorm(t.Context(), postNorm)
+	require.NoError(t, err)
+	differ := 0
+	for i := range postNorm {
+		if math.Float64bits(postNorm[i]) != math.Float64bits(again[i]) {
+			differ++
+		}
+	}
+	assert.Positive(t, differ, "the broken capture would have to satisfy row != norm(row), and does")
+}

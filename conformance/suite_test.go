@@ -1,0 +1,223 @@
+package conformance_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/mutant"
+	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/fixtures"
+)
+
+// The flags of this test binary: go test ./conformance -args -model DIR …
+// A test runs in its package's folder, so the paths must be absolute.
+var (
+	modelFlag     = flag.String("model", "", "checkpoint to run as the reference; default the embedded one")
+	candidateFlag = flag.String("candidate", "", "dump folder to judge; default the int8 emulation of the model")
+	goldenFlag    = flag.String("golden", "", "dump folder whose cases the candidate must all answer")
+	reportFlag    = flag.String("report", "", "folder that gets report.json")
+)
+
+// scaled is the scheme of the embedded default candidate.
+var scaled = engine.Scheme{RowsInt8: true}
+
+// defaultCandidate is an int8 engine that is not the yardstick: its KV cache is
+// int8 too, and it rounds ties away from zero. Judged by itself, the yardstick
+// would show a ratio of exactly 1 and prove nothing.
+func defaultCandidate(w engine.Weights, c *quant.Cache) engine.Candidate {
+	return quant.FromWeights(w, quant.WithCache(c.Fork()), quant.KVCacheInt8(), quant.RoundHalfAway()).Candidate(scaled)
+}
+
+// embedded is the suite on the checkpoint and prompts that the module brings.
+var embedded = sync.OnceValues(func() (conformance.Config, error) {
+	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cases, err := fixtures.Prompts()
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	return configOn(ckpt, cases)
+})
+
+func configOn(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
+	ref, err := reference.New(w)
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cache := quant.NewCache()
+	return conformance.Config{
+		Reference:      ref,
+		Yardstick:      quant.New(ref, quant.WithCache(cache)),
+		Candidate:      defaultCandidate(w, cache),
+		Cases:          cases,
+		ReferenceCases: -1,
+		AllowPartial:   true, // no check of tokens and logits is built yet
+		Mutants:        planter(w, cases, cache),
+	}, nil
+}
+
+// planter binds engine/mutant to this suite's engines.
+func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(conformance.Config, conformance.Control) (conformance.Config, error) {
+	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
+	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return defaultCandidate(w, cache), nil }
+	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
+		m, err := mutant.Lookup(k.Mutant)
+		if err != nil {
+			return cfg, err
+		}
+		if k.Side == conformance.SideReference {
+			cfg.Reference, err = m.Reference(cfg.Reference, openReference, k.Layer)
+			return cfg, err
+		}
+		cfg.Candidate, err = m.Candidate(mutant.Sides{Candidate: cfg.Candidate, Weights: w, Open: openCandidate, Cases: cases}, k.Layer)
+		if _, lists := cfg.Candidate.(engine.CaseLister); lists {
+			cfg.Cases = nil // the candidate brings its own
+		}
+		return cfg, err
+	}
+}
+
+// flagged is what the flags ask for: the embedded default without any.
+func flagged() (conformance.Config, error) {
+	cfg, err := embedded()
+	if err != nil {
+		return cfg, err
+	}
+	for _, f := range []*string{modelFlag, candidateFlag, goldenFlag, reportFlag} {
+		if *f != "" && !filepath.IsAbs(*f) {
+			return cfg, fmt.Errorf("path %q: got a relative path, want an absolute one: a test runs in its package's folder", *f)
+		}
+	}
+	if *modelFlag != "" {
+		ckpt, err := reference.Load(*modelFlag)
+		if err != nil {
+			return cfg, err
+		}
+		cases := cfg.Cases
+		if cfg, err = configOn(ckpt, cases); err != nil {
+			return cfg, err
+		}
+		if *candidateFlag == "" {
+			cfg.Cases = inVocabulary(cases, ckpt.Arch().Vocab)
+		}
+		cfg.ReferenceCases = 1
+	}
+	if *candidateFlag != "" {
+		if *modelFlag == "" {
+			return cfg, fmt.Errorf("-candidate %s: got no -model, want the checkpoint that the candidate runs", *candidateFlag)
+		}
+		cfg.Candidate, cfg.Cases = engine.Dir(*candidateFlag), nil
+	}
+	if *goldenFlag != "" {
+		folder, err := dumpfmt.OpenFolder(*goldenFlag)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Cases = nil
+		for _, c := range folder.Cases() {
+			if c.Err != nil {
+				return cfg, c.Err
+			}
+			cfg.Cases = append(cfg.Cases, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs})
+		}
+	}
+	return cfg, nil
+}
+
+// inVocabulary keeps the cases that a model of another vocabulary can run.
+func inVocabulary(cases []engine.Case, vocab int) []engine.Case {
+	var out []engine.Case
+next:
+	for _, c := range cases {
+		for _, id := range c.TokenIDs {
+			if id >= vocab {
+				continue next
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// theReport is one evaluation that the tests of the single checks share.
+var theReport = sync.OnceValues(func() (*conformance.Report, error) {
+	cfg, err := flagged()
+	if err != nil {
+		return nil, err
+	}
+	rep, err := conformance.Evaluate(context.Background(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	if *reportFlag != "" {
+		err = writeReport(rep, *reportFlag)
+	}
+	return rep, err
+})
+
+func writeReport(rep *conformance.Report, dir string) error {
+	f, err := dumpfmt.Create(filepath.Join(dir, "report.json"), dumpfmt.WriteOptions{Overwrite: true})
+	if err != nil {
+		return err
+	}
+	if err := rep.WriteJSON(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// holds asserts that the check held on every case of the side, and that at
+// least one case was judged.
+func holds(t *testing.T, id string, side conformance.Side) {
+	t.Helper()
+	rep, err := theReport()
+	require.NoError(t, err)
+	judged := 0
+	for _, r := range rep.Checks {
+		if r.ID != id || r.Side != side {
+			continue
+		}
+		switch r.Status {
+		case conformance.Fail, conformance.Error:
+			t.Errorf("%s [%s %s]: %s\nrule: %s", r.Case, r.Side, r.Status, r.Reason, r.Rule)
+			for i, f := range r.Findings {
+				if i == 5 {
+					t.Logf("  and %d more", len(r.Findings)-i)
+					break
+				}
+				t.Logf("  %s", f)
+			}
+		case conformance.Pass:
+			judged++
+			if testing.Verbose() {
+				for _, f := range r.Findings {
+					t.Logf("%s: %s", r.Case, f)
+				}
+			}
+		default:
+			t.Logf("%s [%s]: %s: %s", r.Case, r.Side, r.Status, r.Reason)
+			continue
+		}
+	}
+	if judged == 0 && !t.Failed() {
+		t.Errorf("%s judged no case of the %s: nothing was shown", id, side)
+	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(m.Run())
+}
