@@ -1,9 +1,12 @@
 package metric_test
 
 import (
+	"context"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
@@ -36,5 +39,50 @@ func BenchmarkSpearman(b *testing.B) {
 	}
 	for b.Loop() {
 		metric.Spearman(cand, ref)
+	}
+}
+
+// BenchmarkCompareDumps compares two float layer dumps from disk in one pass:
+// bytes of both sides per second, allocations in all.
+func BenchmarkCompareDumps(b *testing.B) {
+	const rows, width = 64, 1 << 17
+	rng := rand.New(rand.NewPCG(1, 2))
+	write := func(name string) *dumpfmt.FloatLayers {
+		path := filepath.Join(b.TempDir(), name)
+		w, err := dumpfmt.CreateFloatLayers(path, dumpfmt.LayerHeader{Rows: rows, Width: width, Mode: dumpfmt.CaptureIncremental}, dumpfmt.WriteOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		row := make([]float32, width)
+		for range rows {
+			for i := range row {
+				row[i] = rng.Float32()
+			}
+			if err := w.WriteRow(row); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		d, err := dumpfmt.OpenFloatLayers(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = d.Close() })
+		return d
+	}
+	cand, ref := write("cand"), write("ref")
+	b.SetBytes(2 * 4 * rows * width)
+	b.ReportAllocs()
+	for b.Loop() {
+		var a metric.Accumulator
+		err := dumpfmt.EachPair(context.Background(), cand, ref, func(_ int64, c, r []float32) error {
+			a.Add(c, r)
+			return nil
+		})
+		if err != nil || a.Totals().N != rows*width {
+			b.Fatal(err, a.Totals().N)
+		}
 	}
 }
