@@ -141,7 +141,7 @@ func power(evs []*Evidence) []string {
 	if judged == 0 {
 		return []string{"no case was judged by value"}
 	}
-	out := []string{fmt.Sprintf("%d of %d prompts judged by value, at the last of %d positions in total; probes: embed and every blocks.N.resid_post",
+	out := []string{fmt.Sprintf("%d of %d prompts, %d tokens in all, judged by value at each prompt's last position; probes: embed and every blocks.N.resid_post",
 		judged, len(evs), positions)}
 	if judged < MedianCases {
 		out = append(out, fmt.Sprintf("fewer than %d prompts: each is judged alone, with the wider single-prompt bound", MedianCases))

@@ -26,17 +26,20 @@ const (
 // Info is what a side declares about itself (engine.json in a dump folder).
 // Empty fields were not declared.
 type Info struct {
-	Name, Version string
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
 	// Layers is LayersFloat32 or LayersInt8Scaled.
-	Layers string
+	Layers string `json:"layers,omitempty"`
 	// Logits is LogitsFloat32 or LogitsInt32.
-	Logits string
+	Logits string `json:"logits,omitempty"`
 	// Weights, Activations and KVCache name the arithmetic, e.g. "int8".
-	Weights, Activations, KVCache string
+	Weights     string `json:"weights,omitempty"`
+	Activations string `json:"activations,omitempty"`
+	KVCache     string `json:"kv_cache,omitempty"`
 	// DType is the arithmetic of a float engine, e.g. "float32".
-	DType string
+	DType string `json:"dtype,omitempty"`
 	// Model is the side's own name for its checkpoint.
-	Model string
+	Model string `json:"model,omitempty"`
 }
 
 // Request asks a candidate for one case.

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"math"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/dumpfmt"
@@ -20,9 +21,30 @@ type judgement struct {
 	exitCode int
 }
 
-// judgeBisection is the SEAM to package conformance: it runs the model that
-// --model names beside the candidate's folder and returns verdict and local
-// errors. Everything around it (flags, columns, JSON, exit code) is in place.
-func judgeBisection(_ context.Context, _ *app, _ *dumpfmt.Folder) (*judgement, error) {
-	return nil, fmt.Errorf("bisect: --model: the local error isn't built in yet; unset %s to compare without a model", modelEnv)
+// judgeBisection runs the model that --model names beside the candidate's
+// folder and returns verdict and local errors. Bisecting looks at layers alone,
+// so Core checks of tokens and logits that nothing judged don't matter here.
+func judgeBisection(ctx context.Context, a *app, cand *dumpfmt.Folder) (*judgement, error) {
+	rep, err := a.evaluate(ctx, "bisect: judging", cand.Dir(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if rep.ReferenceFailed {
+		return nil, errors.New("the reference failed a check of its own: no verdict can be trusted")
+	}
+	j := &judgement{report: rep, local: map[string][]float64{}, exitCode: gateCode(rep.Conclusion, true)}
+	for name, v := range rep.Cases {
+		if len(v.Depth) == 0 {
+			continue
+		}
+		local := make([]float64, len(v.Depth))
+		for i, d := range v.Depth {
+			local[i] = math.NaN()
+			if d.Local != nil {
+				local[i] = float64(*d.Local)
+			}
+		}
+		j.local[name] = local
+	}
+	return j, nil
 }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/tools/internal/progress"
+)
+
+// exitBisectSkip is what git bisect run takes for "this commit can't be judged".
+const exitBisectSkip = 125
+
+type gateFlags struct {
+	candidate, golden, report string
+	exact, partial, bisect    bool
+}
+
+func newGate(a *app) *cobra.Command {
+	var f gateFlags
+	cmd := &cobra.Command{
+		Use:   "gate --model DIR --candidate FOLDER",
+		Short: "Judge a candidate's dumps: every check that applies, and the verdict",
+		Long: `gate judges a folder of dumps against the float reference engine, which runs the
+same checkpoint in this process. It names the first bad row and the layer that
+introduced the error.
+
+With --exact it compares two folders of one engine bit for bit (int8 codes with
+their m and e, float bits, logits) and needs no model.
+
+With --golden the cases are those of the golden folder, and a case that the
+candidate lacks is a failure.
+
+Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
+2 the run itself broke; 3 nothing, or a Core check nowhere, could be judged.
+--allow-partial turns the latter half of 3 into 0, --git-bisect 2 and 3 into 125.`,
+		Example: `  plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps
+  plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps --json --allow-partial
+  plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
+  git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
+		Args: exactArgs(0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, f) },
+	}
+	fl := cmd.Flags()
+	a.modelFlag(cmd)
+	fl.StringVar(&f.candidate, "candidate", "", "dump folder of the engine under test")
+	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there; with --exact, what they must equal")
+	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json")
+	fl.BoolVar(&f.exact, "exact", false, "compare code by code with --golden, without a model")
+	fl.BoolVar(&f.partial, "allow-partial", false, "exit 0 when nothing failed but a Core check was judged nowhere")
+	fl.BoolVar(&f.bisect, "git-bisect", false, "exit 125 in place of 2 and 3")
+	return cmd
+}
+
+func (a *app) gate(cmd *cobra.Command, f gateFlags) error {
+	err := a.gateRun(cmd, f)
+	if code := exitCode(err); f.bisect && (code == exitBroken || code == exitNotJudged) {
+		var e *exitError
+		if errors.As(err, &e) {
+			err = e.err
+		}
+		return &exitError{code: exitBisectSkip, err: err}
+	}
+	return err
+}
+
+func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
+	if err := need([2]string{"candidate", f.candidate}); err != nil {
+		return err
+	}
+	if f.report != "" {
+		if err := emptyOrNew(f.report); err != nil {
+			return err
+		}
+	}
+	rep, err := a.gateReport(cmd, f)
+	if err != nil {
+		return err
+	}
+	rep.Reproduce = a.reproduce(f)
+	if f.report != "" {
+		if err := writeReport(rep, f.report); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		if err := a.emitJSON(rep); err != nil {
+			return err
+		}
+	} else if err := a.emit(gateText(rep)); err != nil {
+		return err
+	}
+	if rep.ReferenceFailed {
+		return errors.New("the reference failed a check of its own: no verdict can be trusted")
+	}
+	return exitWith(gateCode(rep.Conclusion, f.partial))
+}
+
+func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, error) {
+	if f.exact {
+		if err := need([2]string{"golden", f.golden}); err != nil {
+			return nil, err
+		}
+		if a.model != "" {
+			return nil, usageErrorf("--exact needs no --model: it compares two folders")
+		}
+		return conformance.Exact(cmd.Context(), f.golden, f.candidate)
+	}
+	var cases []engine.Case
+	if f.golden != "" {
+		var err error
+		if cases, err = goldenCases(f.golden); err != nil {
+			return nil, err
+		}
+	}
+	return a.evaluate(cmd.Context(), "gate", f.candidate, cases)
+}
+
+// evaluate judges a dump folder against the model that --model names, on the
+// folder's own cases when cases is nil.
+func (a *app) evaluate(ctx context.Context, what, folder string, cases []engine.Case) (*conformance.Report, error) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("--candidate %s: no such folder", folder)
+	}
+	ref, err := a.openReference()
+	if err != nil {
+		return nil, err
+	}
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: engine.Dir(folder), Cases: cases}
+	var bar *progress.Task // the number of cases is known at the first step
+	cfg.Progress = func(_, total int, name string) {
+		if bar == nil {
+			bar = a.progress().Start(what, total)
+		}
+		bar.Step(name)
+	}
+	rep, err := conformance.Evaluate(ctx, cfg)
+	if bar != nil {
+		bar.End()
+	}
+	return rep, err
+}
+
+// goldenCases are the cases that a candidate must answer.
+func goldenCases(dir string) ([]engine.Case, error) {
+	folder, err := dumpfmt.OpenFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--golden: %w", err)
+	}
+	var out []engine.Case
+	for _, c := range folder.Cases() {
+		if err := c.Check(); err != nil {
+			return nil, fmt.Errorf("--golden: %w", err)
+		}
+		out = append(out, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs})
+	}
+	return out, nil
+}
+
+func gateCode(c conformance.Conclusion, allowPartial bool) int {
+	switch {
+	case c == conformance.Conforms, c == conformance.Partial && allowPartial:
+		return exitDone
+	case c == conformance.Fails:
+		return exitFails
+	}
+	return exitNotJudged
+}
+
+// reproduce is the command that repeats the run.
+func (a *app) reproduce(f gateFlags) string {
+	args := []string{"plumbline", "gate"}
+	if f.exact {
+		args = append(args, "--exact")
+	} else {
+		args = append(args, "--model", a.modelPath())
+		if a.dtype != "float32" {
+			args = append(args, "--dtype", a.dtype)
+		}
+		if a.backend != "" {
+			args = append(args, "--backend", a.backend)
+		}
+	}
+	if f.golden != "" {
+		args = append(args, "--golden", f.golden)
+	}
+	args = append(args, "--candidate", f.candidate)
+	if f.partial {
+		args = append(args, "--allow-partial")
+	}
+	return shellJoin(args)
+}
+
+// emptyOrNew refuses a report folder that holds something.
+func emptyOrNew(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("--report: %w", err)
+	case len(entries) > 0:
+		return fmt.Errorf("--report %s: got a folder with %d entries, want a new or empty one", dir, len(entries))
+	}
+	return nil
+}
+
+func writeReport(rep *conformance.Report, dir string) error {
+	f, err := dumpfmt.Create(filepath.Join(dir, "report.json"), dumpfmt.WriteOptions{})
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	if err := rep.WriteJSON(f); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
+}
