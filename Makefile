@@ -8,8 +8,8 @@ FUZZTIME      ?= 10s
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-conformance: ## the conformance suite on the embedded default, verbose
-	$(GO) test -count=1 -v ./conformance
+conformance: ## the conformance suite on the embedded default, verbose; report/report.json
+	$(GO) test -count=1 -v ./conformance -args -report $(CURDIR)/report
 
 test: ## every test that needs only Go
 	$(GO) test ./...
