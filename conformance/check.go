@@ -155,10 +155,10 @@ func Builtin() *Registry {
 // by, whether or not they are built: a verdict must not claim what nothing
 // looked at.
 var coreOfCandidate = []struct{ ID, WouldRun string }{
-	{"PromptTokens", "no check of prompt tokens is built yet: prompts are taken as token ids"},
-	{"ResidualShape", "a layer dump (NAME.layers.bin) in at least one case"},
-	{"ResidualCandidate", "a layer dump (NAME.layers.bin) in at least one case"},
-	{"LocalError", "a layer dump (NAME.layers.bin) in at least one case"},
-	{"LogitRowContract", "no check of logit values is built yet: logit dumps are read for form only"},
-	{"LogitCandidate", "no check of logit values is built yet: logit dumps are read for form only"},
+	{"PromptTokens", "not built yet: prompts are taken as token ids"},
+	{"ResidualShape", "needs a layer dump, NAME.layers.bin, in at least one case"},
+	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, in at least one case"},
+	{"LocalError", "needs a layer dump, NAME.layers.bin, in at least one case"},
+	{"LogitRowContract", "not built yet: logit dumps are read for form only"},
+	{"LogitCandidate", "not built yet: logit dumps are read for form only"},
 }

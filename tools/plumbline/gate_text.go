@@ -33,13 +33,13 @@ func gateText(r *conformance.Report) []byte {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
-	if fs := worstFirst(r.Failures()); len(fs) > 0 {
+	if lines := failureLines(r); len(lines) > 0 {
 		fmt.Fprintln(&b)
-		for _, f := range fs {
-			fmt.Fprintf(&b, "%s  %-18s %-24s %s\n", strings.ToUpper(string(f.Status)), f.ID, caseLabel(f.Case), failureLine(f))
+		for _, l := range lines {
+			fmt.Fprintln(&b, l)
 		}
 		fmt.Fprintln(&b)
-		for _, rule := range rulesOf(fs) {
+		for _, rule := range rulesOf(r.Failures()) {
 			fmt.Fprintf(&b, "rule: %s\n", rule)
 		}
 	}
@@ -49,7 +49,7 @@ func gateText(r *conformance.Report) []byte {
 		fmt.Fprintf(&b, "power: %s\n", p)
 	}
 	for _, n := range r.NotJudged {
-		fmt.Fprintf(&b, "core check not judged: %s; would run with: %s\n", n.ID, n.WouldRun)
+		fmt.Fprintf(&b, "core check not judged: %s (%s)\n", n.ID, n.WouldRun)
 	}
 	if r.Reproduce != "" {
 		fmt.Fprintf(&b, "reproduce: %s\n", r.Reproduce)
@@ -57,27 +57,62 @@ func gateText(r *conformance.Report) []byte {
 	return b.Bytes()
 }
 
-func caseLabel(name string) string {
-	if name == "*" {
-		return "(all cases)"
+// failureLines has one line per failing check, with its worst case, and one per
+// answer that could not be read, with its file. Worst first.
+func failureLines(r *conformance.Report) []string {
+	byCheck := map[string][]conformance.Result{}
+	var order []string
+	var lines []string
+	for _, f := range worstFirst(r.Failures()) {
+		if f.Status == conformance.Error {
+			lines = append(lines, fmt.Sprintf("ERROR %s, %s: %s", f.ID, caseLabel(f.Case), f.Reason))
+			continue
+		}
+		if byCheck[f.ID] == nil {
+			order = append(order, f.ID)
+		}
+		byCheck[f.ID] = append(byCheck[f.ID], f)
 	}
-	return name
+	for _, id := range order {
+		lines = append(lines, checkLine(id, byCheck[id], len(r.Cases)))
+	}
+	return lines
 }
 
-// failureLine is the worst finding of a result, or its reason.
-func failureLine(r conformance.Result) string {
+// checkLine sums up one failing check: how many cases, and the worst finding.
+func checkLine(id string, fs []conformance.Result, cases int) string {
+	failing, worst := 0, -1
+	for i, f := range fs {
+		if f.Case == "*" {
+			continue
+		}
+		failing++
+		if worst < 0 {
+			worst = i
+		}
+	}
+	if worst < 0 { // the medians alone
+		return fmt.Sprintf("FAIL  %s, over all cases: %s", id, findingText(fs[0]))
+	}
+	return fmt.Sprintf("FAIL  %s, %d of %d cases; worst %s: %s", id, failing, cases, fs[worst].Case, findingText(fs[worst]))
+}
+
+func findingText(r conformance.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Reason
 	}
-	f := r.Findings[0]
-	if r.Status == conformance.Error && f.Detail != "" {
-		return f.Detail
-	}
-	line := f.String()
+	text := r.Findings[0].String()
 	if n := len(r.Findings) - 1; n > 0 {
-		line += fmt.Sprintf(" (and %d more rows)", n)
+		text += fmt.Sprintf(" (and %d more rows)", n)
 	}
-	return line
+	return text
+}
+
+func caseLabel(name string) string {
+	if name == "*" {
+		return "all cases"
+	}
+	return name
 }
 
 // worstFirst sorts by status (no answer before a wrong one), then by how far

@@ -1,0 +1,96 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/mutant"
+	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/fixtures"
+)
+
+// An int8 engine in which layer 7 uses the gate projection for the up
+// projection and the other way round.
+func ExampleEvaluate() {
+	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
+	if err != nil {
+		panic(err)
+	}
+	defer ckpt.Close()
+	ref, err := reference.New(ckpt)
+	if err != nil {
+		panic(err)
+	}
+	prompts, err := fixtures.Prompts()
+	if err != nil {
+		panic(err)
+	}
+	swapped, err := mutant.Lookup("gate-up-swapped")
+	if err != nil {
+		panic(err)
+	}
+	faulty, err := swapped.Weights(ckpt, 7)
+	if err != nil {
+		panic(err)
+	}
+	rep, err := conformance.Evaluate(context.Background(), conformance.Config{
+		Reference: ref,
+		Yardstick: quant.New(ref),
+		Candidate: quant.FromWeights(faulty, quant.KVCacheInt8()).Candidate(engine.Scheme{RowsInt8: true}),
+		Cases:     prompts,
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(rep.Conclusion, *rep.FirstBadRow, *rep.Source, *rep.Kind)
+	// Output: fails 8 blocks.7.resid_post layer
+}
+
+// Two builds that promise the same bits, and differ in one code.
+func ExampleExact() {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	for build, code := range map[string]int8{"v1": 5, "v2": 6} {
+		if err := oneRow(filepath.Join(dir, build), code); err != nil {
+			panic(err)
+		}
+	}
+	rep, err := conformance.Exact(context.Background(), filepath.Join(dir, "v1"), filepath.Join(dir, "v2"))
+	if err != nil {
+		panic(err)
+	}
+	f := rep.Failures()[0].Findings[0]
+	fmt.Printf("%s: row %d, channel %d: got %v, want %v\n", rep.Conclusion, f.At.Row, f.At.Channel, f.Got, f.Limit.Value)
+	// Output: fails: row 0, channel 1: got 6, want 5
+}
+
+func oneRow(dir string, code int8) error {
+	w, err := dumpfmt.CreateFolder(dir, dumpfmt.EngineFile{Name: "toy", Layers: engine.LayersInt8Scaled}, dumpfmt.WriteOptions{})
+	if err != nil {
+		return err
+	}
+	c, err := w.Case("hello", dumpfmt.CaseFile{Text: "hello", TokenIDs: []int{1}})
+	if err != nil {
+		return err
+	}
+	l, err := c.Int8Layers(1, 2)
+	if err != nil {
+		return err
+	}
+	if err := l.WriteRow(dumpfmt.Scale{M: 1 << 30, E: -36}, []int8{1, code}); err != nil {
+		return err
+	}
+	if err := l.Commit(); err != nil {
+		return err
+	}
+	return c.Commit()
+}
