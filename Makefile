@@ -1,9 +1,10 @@
 GO            ?= go
 GOLANGCI_LINT  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME      ?= 10s
+PEER_PYTHON   ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native bench fuzz lint vet
+.PHONY: help conformance test test-native bench bench-peer fuzz lint vet
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +20,10 @@ test-native: ## the tests of parts that need native libraries
 
 bench: ## all benchmarks, ten runs each, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
+
+bench-peer: ## CPU time per token at the 0.5B shape against transformers (PEER_PYTHON has torch; 5 GB of memory)
+	PLUMBLINE_BENCH_LARGE=1 PLUMBLINE_BENCH_PEER=$(PEER_PYTHON) \
+		$(GO) test -run '^$$' -bench HalfBillion -benchtime 3x -timeout 20m -v ./engine/reference
 
 fuzz: ## every fuzz target for FUZZTIME (default 10s)
 	@set -e; for pkg in $$($(GO) list ./...); do \

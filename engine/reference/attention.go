@@ -42,14 +42,12 @@ func attendCache(q, k, v, pos *graph.Node) *graph.Node {
 }
 
 // attendCausal is all positions of a prefill at once. q [T, heads, d], k and v
-// [T, kv, d] give [T, heads*d].
+// [kv, T, d] give [T, heads*d].
 func attendCausal(q, k, v *graph.Node) *graph.Node {
 	t, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
-	kv := k.Shape().Dimensions[1]
+	kv := k.Shape().Dimensions[0]
 	rep := heads / kv
 	grouped := graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, t, kv, rep, d), 1, 2, 0, 3), kv, rep*t, d)
-	k = graph.TransposeAllAxes(k, 1, 0, 2)
-	v = graph.TransposeAllAxes(v, 1, 0, 2)
 	four := shapes.Make(dtypes.Int32, kv, rep, t, t)
 	keep := graph.LessOrEqual(graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2))
 	out := weigh(grouped, k, v, graph.Reshape(keep, kv, rep*t, t))

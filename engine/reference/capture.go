@@ -4,18 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// trace implements [engine.Trace].
+// trace implements [engine.Trace]: a run that has ended, and the rows of its
+// last position.
 type trace struct {
-	e     *Engine
-	rows  [][]float64
-	cache kvCache
-	last  []place // the places of the last position
+	run
+	rows [][]float64
 }
 
 var _ engine.Trace = (*trace)(nil)
@@ -27,72 +23,16 @@ func (e *Engine) Capture(ctx context.Context, ids []int) (engine.Trace, error) {
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) (engine.Trace, error) {
-		s := schedule{e.arch, ids}
 		cache, err := e.newKVCache(e.capacity(len(ids)))
 		if err != nil {
 			return nil, err
 		}
-		t := &trace{e: e, cache: cache}
-		for pos := range ids {
-			if t.last, err = e.places(s, pos); err != nil {
-				return nil, err
-			}
-			if err := t.token(p, s.id(pos), pos == len(ids)-1); err != nil {
-				return nil, err
-			}
+		t := &trace{run: run{e: e, cache: cache}}
+		if t.rows, err = t.prompt(p, ids, 0, nil); err != nil {
+			return nil, err
 		}
 		return t, nil
 	})
-}
-
-// token runs all layers on one token, and keeps the rows if it is the last.
-func (t *trace) token(p *progress, id int, keep bool) error {
-	e := t.e
-	x, err := upload(e.dev, e.embedding(id), 1, e.arch.Hidden)
-	if err != nil {
-		return err
-	}
-	if err := t.keepRow(x, keep); err != nil {
-		return err
-	}
-	for n := range e.arch.Layers {
-		if err := p.step(); err != nil {
-			return fmt.Errorf("reference: layer %d: %w", n, err)
-		}
-		k, err := graph.DonateTensorBuffer(t.cache.k[n], e.dev.backend, 0)
-		if err != nil {
-			return fmt.Errorf("reference: layer %d: cache: %w", n, err)
-		}
-		v, err := graph.DonateTensorBuffer(t.cache.v[n], e.dev.backend, 0)
-		if err != nil {
-			return fmt.Errorf("reference: layer %d: cache: %w", n, err)
-		}
-		y, newK, newV, err := e.decodeLayer(n, x, t.last[n], k, v)
-		if err != nil {
-			return err
-		}
-		t.cache.k[n], t.cache.v[n] = newK, newV
-		if err := x.FinalizeAll(); err != nil {
-			return fmt.Errorf("reference: layer %d: input: %w", n, err)
-		}
-		x = y
-		if err := t.keepRow(x, keep); err != nil {
-			return err
-		}
-	}
-	return x.FinalizeAll()
-}
-
-func (t *trace) keepRow(x *tensors.Tensor, keep bool) error {
-	if !keep {
-		return nil
-	}
-	row, err := download(x, 0, t.e.arch.Hidden)
-	if err != nil {
-		return err
-	}
-	t.rows = append(t.rows, row)
-	return nil
 }
 
 // Rows implements [engine.Trace].

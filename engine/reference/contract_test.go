@@ -19,7 +19,11 @@ func runs(e *reference.Engine) map[string]func(context.Context, []int) error {
 		"Capture":          func(ctx context.Context, ids []int) error { _, err := e.Capture(ctx, ids); return err },
 		"CaptureWholeStep": func(ctx context.Context, ids []int) error { _, err := e.CaptureWholeStep(ctx, ids); return err },
 		"CaptureBatched":   func(ctx context.Context, ids []int) error { _, err := e.CaptureBatched(ctx, ids); return err },
-		"LastHidden":       func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
+		"Decode": func(ctx context.Context, ids []int) error {
+			_, err := e.Decode(ctx, ids, reference.DecodeOptions{MaxNew: 1})
+			return err
+		},
+		"LastHidden": func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
 	}
 }
 

@@ -9,10 +9,11 @@
 // computed wrong; [New] builds an engine from any [engine.Weights]; [Open] does
 // both. An [Engine] runs a prompt token by token with a KV cache
 // ([Engine.Capture], [Engine.LastHidden]), as one graph for the whole step
-// ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]).
+// ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]);
+// [Engine.Decode] goes on greedily behind a prefill and keeps every logit row.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers,
 // and the backend holds one copy of each weight. The embedding table stays in
-// host memory; the head is uploaded by the first call of [Engine.Logits].
+// host memory; the head is uploaded by the first call that needs it.
 //
 // An Engine and its traces are safe for concurrent use. Runs share the weights
 // and the compiled graphs and nothing else.

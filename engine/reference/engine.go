@@ -50,8 +50,8 @@ func Open(path string, opts ...Option) (*Engine, error) {
 
 // New makes an engine that runs w. It uploads the layers' weights and keeps w.
 // The constants in w's Arch().PerLayer hold for every run; the faults in
-// Arch().Fault act on the incremental runs only (Capture, CaptureWholeStep and
-// LastHidden).
+// Arch().Fault act on the incremental runs only (Capture, CaptureWholeStep,
+// LastHidden, and what Decode does behind its prefill).
 func New(w engine.Weights, opts ...Option) (*Engine, error) {
 	set, err := newSettings(opts)
 	if err != nil {

@@ -1,6 +1,9 @@
 package reference
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -42,4 +45,48 @@ func (e *Engine) newKVCache(capacity int) (kvCache, error) {
 func (e *Engine) capacity(tokens int) int {
 	step := e.set.capacityStep
 	return (tokens + step - 1) / step * step
+}
+
+// take copies the first positions of every layer of from into c.
+func (c kvCache) take(from kvCache, positions int) error {
+	for n := range c.k {
+		if err := copyPositions(c.k[n], from.k[n], positions); err != nil {
+			return fmt.Errorf("reference: layer %d: keys: %w", n, err)
+		}
+		if err := copyPositions(c.v[n], from.v[n], positions); err != nil {
+			return fmt.Errorf("reference: layer %d: values: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// copyPositions copies the first positions of src into dst, both of one dtype
+// and of the shape [..., positions, d], the capacities of their own. Bits stay
+// as they are.
+func copyPositions(dst, src *tensors.Tensor, positions int) error {
+	to, from := dst.Shape().Dimensions, src.Shape().Dimensions
+	axis := len(to) - 2
+	d, room, have := to[axis+1], to[axis], from[axis]
+	heads := dst.Size() / (room * d)
+	if positions > room || positions > have || dst.DType() != src.DType() || src.Size() != heads*have*d {
+		return fmt.Errorf("%d positions of %v %v into %v %v", positions, src.DType(), from, dst.DType(), to)
+	}
+	var inner error
+	err := src.ConstFlatData(func(f any) {
+		inner = dst.MutableFlatData(func(t any) {
+			switch f := f.(type) {
+			case []float32:
+				copyHeads(t.([]float32), f, heads, room*d, have*d, positions*d)
+			case []float64:
+				copyHeads(t.([]float64), f, heads, room*d, have*d, positions*d)
+			}
+		})
+	})
+	return errors.Join(err, inner)
+}
+
+func copyHeads[T real](dst, src []T, heads, dstStride, srcStride, n int) {
+	for h := range heads {
+		copy(dst[h*dstStride:h*dstStride+n], src[h*srcStride:])
+	}
 }

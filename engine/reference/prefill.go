@@ -1,0 +1,105 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// prefillGraph is one decoder layer on all T positions of a prompt. Its inputs
+// are x [T, H]; the tables cos and sin for q, then for k, [T, 1, d]; eps; the
+// weights. Its outputs are the layer's output [T, H], and the keys (after RoPE)
+// and values that a cache of these positions holds, [kv, T, d].
+func (e *Engine) prefillGraph(in []*graph.Node) []*graph.Node {
+	c := cursor{in}
+	x := c.take()
+	rq := rotary{c.take(), c.take()}
+	rk := rotary{c.take(), c.take()}
+	eps := c.take()
+	var keys, values *graph.Node
+	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
+		return attendCausal(q, keys, values)
+	})
+	return []*graph.Node{y, keys, values}
+}
+
+// prefilled is a run of the prefill graphs: the last position's rows, the last
+// layer's output [T, H], and each layer's keys and values, [kv, T, d].
+type prefilled struct {
+	rows   [][]float64
+	x      *tensors.Tensor
+	caches kvCache
+}
+
+// runPrefill runs a prompt as one prefill with a causal mask.
+func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
+	h := e.arch.Hidden
+	embeds := make([]float32, 0, len(ids)*h)
+	for _, id := range ids {
+		embeds = append(embeds, e.embedding(id)...)
+	}
+	var out prefilled
+	var err error
+	if out.x, err = upload(e.dev, embeds, len(ids), h); err != nil {
+		return prefilled{}, err
+	}
+	ropes := map[[2]float64]tables{}
+	for n := 0; ; n++ {
+		row, err := download(out.x, (len(ids)-1)*h, h)
+		if err != nil {
+			return prefilled{}, err
+		}
+		if out.rows = append(out.rows, row); n == e.arch.Layers {
+			return out, nil
+		}
+		if err := p.step(); err != nil {
+			return prefilled{}, fmt.Errorf("reference: layer %d: %w", n, err)
+		}
+		l := e.arch.PerLayer[n]
+		q, err := e.prefillTables(ropes, l.RopeTheta, l.QueryOffset, len(ids))
+		if err != nil {
+			return prefilled{}, err
+		}
+		k, err := e.prefillTables(ropes, l.RopeTheta, 0, len(ids))
+		if err != nil {
+			return prefilled{}, err
+		}
+		ys, err := call(e.prefill, appendTensors([]any{out.x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
+		if err != nil {
+			return prefilled{}, err
+		}
+		if err := out.x.FinalizeAll(); err != nil {
+			return prefilled{}, fmt.Errorf("reference: layer %d: input: %w", n, err)
+		}
+		out.x = ys[0]
+		out.caches.k, out.caches.v = append(out.caches.k, ys[1]), append(out.caches.v, ys[2])
+	}
+}
+
+// prefillTables makes the tables of all positions, or takes them from ropes.
+func (e *Engine) prefillTables(ropes map[[2]float64]tables, theta float64, offset, positions int) (tables, error) {
+	key := [2]float64{theta, float64(offset)}
+	if t, ok := ropes[key]; ok {
+		return t, nil
+	}
+	d := e.arch.HeadDim
+	var cos, sin []float64
+	for pos := range positions {
+		c, s := ropeTable(e.set.dtype, theta, pos+offset, d)
+		cos, sin = append(cos, c...), append(sin, s...)
+	}
+	var t tables
+	for _, side := range []struct {
+		to   **tensors.Tensor
+		from []float64
+	}{{&t.cos, cos}, {&t.sin, sin}} {
+		var err error
+		if *side.to, err = upload(e.dev, side.from, positions, 1, d); err != nil {
+			return tables{}, err
+		}
+	}
+	ropes[key] = t
+	return t, nil
+}
