@@ -6,14 +6,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"math"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -27,39 +22,6 @@ const (
 	peerEnv  = "PLUMBLINE_BENCH_PEER"  // a Python with torch and transformers, to compare with
 )
 
-// uniformWeights are random weights of an architecture, made when asked for and
-// kept by nobody.
-type uniformWeights struct{ arch engine.Arch }
-
-func (w uniformWeights) Arch() engine.Arch { return w.arch.Clone() }
-
-func (w uniformWeights) Tensor(name string) (engine.Tensor, error) {
-	for _, s := range append(qwen2Slots(w.arch), slot{embedName, []int{w.arch.Vocab, w.arch.Hidden}}, slot{finalNormName, []int{w.arch.Hidden}}) {
-		if !strings.HasSuffix(name, s.name) {
-			continue
-		}
-		n := 1
-		for _, d := range s.shape {
-			n *= d
-		}
-		t := engine.Tensor{Shape: s.shape, Data: make([]float32, n)}
-		h := fnv.New64a()
-		h.Write([]byte(name))
-		state := h.Sum64()
-		scale, shift := float32(math.Sqrt(3/float64(s.shape[len(s.shape)-1]))), float32(-1)
-		if strings.Contains(name, "norm") {
-			scale, shift = 1e-3, 1e3 // near 1
-		}
-		for i := range t.Data {
-			// Knuth's MMIX generator; its upper bits are good enough for a load.
-			state = state*6364136223846793005 + 1442695040888963407
-			t.Data[i] = scale * (float32(state>>40)/(1<<23) + shift)
-		}
-		return t, nil
-	}
-	return engine.Tensor{}, &engine.ConfigError{File: "memory", What: "tensor " + name, Got: "none", Want: "one"}
-}
-
 // halfBillion is the shape of Qwen2.5-0.5B.
 func halfBillion() engine.Arch {
 	a := engine.Arch{Family: "qwen2", Layers: 24, Hidden: 896, Intermediate: 4864, Heads: 14, KVHeads: 2, HeadDim: 64,
@@ -68,20 +30,6 @@ func halfBillion() engine.Arch {
 		a.PerLayer = append(a.PerLayer, engine.LayerParams{RopeTheta: 1e6, NormEps: 1e-6})
 	}
 	return a
-}
-
-// cpuSeconds is the CPU time of this process, all threads and the system's part.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
-}
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // BenchmarkTokenHalfBillion is the CPU time of one decode step at the shape of

@@ -10,6 +10,7 @@
 // both. An [Engine] runs a prompt token by token with a KV cache
 // ([Engine.Capture], [Engine.LastHidden]), as one graph for the whole step
 // ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]);
+// [Engine.CaptureMany] runs many prompts and computes their common prefixes once;
 // [Engine.Decode] goes on greedily behind a prefill and keeps every logit row.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers,
 // and the backend holds one copy of each weight. The embedding table stays in

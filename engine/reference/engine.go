@@ -31,9 +31,9 @@ type Engine struct {
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
 	headErr  error
 
-	doubleOnce sync.Once
-	double     *Engine
-	doubleErr  error
+	otherOnce sync.Once
+	other     *Engine
+	otherErr  error
 }
 
 var _ engine.Reference = (*Engine)(nil)
@@ -145,17 +145,23 @@ func (e *Engine) Weights() engine.Weights { return e.weights }
 
 // Float64 returns the same model, faults included, in float64. It is made by
 // the first call and is the receiver if that is float64 already.
-func (e *Engine) Float64() (engine.Reference, error) {
-	if e.set.dtype == Float64 {
+func (e *Engine) Float64() (engine.Reference, error) { return e.in(Float64) }
+
+// Float32 is Float64 for float32.
+func (e *Engine) Float32() (engine.Reference, error) { return e.in(Float32) }
+
+// in returns the same model in another arithmetic, made by the first call.
+func (e *Engine) in(d DType) (engine.Reference, error) {
+	if e.set.dtype == d {
 		return e, nil
 	}
-	e.doubleOnce.Do(func() {
+	e.otherOnce.Do(func() {
 		set := e.set
-		set.dtype = Float64
-		e.double, e.doubleErr = build(e.weights, set, device{e.dev.backend, Float64})
+		set.dtype = d
+		e.other, e.otherErr = build(e.weights, set, device{e.dev.backend, d})
 	})
-	if e.doubleErr != nil {
-		return nil, e.doubleErr
+	if e.otherErr != nil {
+		return nil, e.otherErr
 	}
-	return e.double, nil
+	return e.other, nil
 }

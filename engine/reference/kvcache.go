@@ -3,6 +3,7 @@ package reference
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -45,6 +46,25 @@ func (e *Engine) newKVCache(capacity int) (kvCache, error) {
 func (e *Engine) capacity(tokens int) int {
 	step := e.set.capacityStep
 	return (tokens + step - 1) / step * step
+}
+
+// finalize frees the cache.
+func (c kvCache) finalize() error {
+	var all []error
+	for _, t := range slices.Concat(c.k, c.v) {
+		all = append(all, t.FinalizeAll())
+	}
+	return errors.Join(all...)
+}
+
+// bytes is the memory that the first positions take.
+func (c kvCache) bytes(positions int) int64 {
+	var sum int64
+	for _, t := range slices.Concat(c.k, c.v) {
+		dims := t.Shape().Dimensions
+		sum += t.ByteSize() / int64(dims[len(dims)-2]) * int64(positions)
+	}
+	return sum
 }
 
 // take copies the first positions of every layer of from into c.

@@ -53,10 +53,39 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 // wholeStep is the outcome of the last step of a run of wholeStepGraph.
 type wholeStep struct{ rows, hidden *tensors.Tensor }
 
+// wholeRun is one sequence on its way through the whole-step graph. Its cache
+// has the keys of all layers in one tensor, and the values in another.
+type wholeRun struct {
+	e     *Engine
+	cache kvCache
+}
+
+// newWholeCache is a cache of zeros for wholeRun.
+func (e *Engine) newWholeCache(capacity int) (kvCache, error) {
+	a := e.arch
+	keys, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
+	if err != nil {
+		return kvCache{}, err
+	}
+	values, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
+	return kvCache{k: []*tensors.Tensor{keys}, v: []*tensors.Tensor{values}}, err
+}
+
 // runWholeSteps runs the prompt token by token, one graph per token.
 func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
-	s := schedule{e.arch, ids}
-	a := e.arch
+	cache, err := e.newWholeCache(e.capacity(len(ids)))
+	if err != nil {
+		return wholeStep{}, err
+	}
+	r := wholeRun{e, cache}
+	return r.prompt(p, ids, 0, nil)
+}
+
+// prompt takes the tokens of a prompt from position from on. after, when not
+// nil, is called behind each with the number of positions that the cache holds.
+func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length int) error) (wholeStep, error) {
+	e := r.e
+	s, a := schedule{e.arch, ids}, e.arch
 	eps := make([]float64, a.Layers)
 	for n := range eps {
 		eps[n] = a.PerLayer[n].NormEps
@@ -65,17 +94,8 @@ func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
 	if err != nil {
 		return wholeStep{}, err
 	}
-	capacity := e.capacity(len(ids))
-	keys, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
-	if err != nil {
-		return wholeStep{}, err
-	}
-	values, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
-	if err != nil {
-		return wholeStep{}, err
-	}
 	var last wholeStep
-	for pos := range ids {
+	for pos := from; pos < len(ids); pos++ {
 		if err := p.step(); err != nil {
 			return wholeStep{}, fmt.Errorf("reference: token %d: %w", pos, err)
 		}
@@ -83,8 +103,8 @@ func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
 		writes := make([]int, a.Layers)
 		for n := range writes {
 			rotQ, rotK := s.rotation(n, pos)
-			for _, r := range []int{rotQ, rotK} {
-				cos, sin := ropeTable(e.set.dtype, a.PerLayer[n].RopeTheta, r, a.HeadDim)
+			for _, rot := range []int{rotQ, rotK} {
+				cos, sin := ropeTable(e.set.dtype, a.PerLayer[n].RopeTheta, rot, a.HeadDim)
 				stack = append(append(stack, cos...), sin...)
 			}
 			writes[n] = s.write(n, pos)
@@ -93,6 +113,14 @@ func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
 		args, err := e.stepArgs(e.embed[id*a.Hidden:(id+1)*a.Hidden], stack, pos, writes)
 		if err != nil {
 			return wholeStep{}, err
+		}
+		keys, err := graph.DonateTensorBuffer(r.cache.k[0], e.dev.backend, 0)
+		if err != nil {
+			return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
+		}
+		values, err := graph.DonateTensorBuffer(r.cache.v[0], e.dev.backend, 0)
+		if err != nil {
+			return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
 		}
 		args = append(args, epsAll, keys, values, e.finalNorm, e.finalEps)
 		for _, ts := range e.layers {
@@ -103,7 +131,13 @@ func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
 			return wholeStep{}, err
 		}
 		last = wholeStep{out[0], out[1]}
-		keys, values = out[2], out[3]
+		r.cache.k[0], r.cache.v[0] = out[2], out[3]
+		if after == nil {
+			continue
+		}
+		if err := after(pos + 1); err != nil {
+			return wholeStep{}, err
+		}
 	}
 	return last, nil
 }
@@ -140,14 +174,20 @@ func (e *Engine) CaptureWholeStep(ctx context.Context, ids []int) ([][]float64, 
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][]float64, e.arch.Layers+1)
-		for i := range rows {
-			if rows[i], err = download(last.rows, i*e.arch.Hidden, e.arch.Hidden); err != nil {
-				return nil, err
-			}
-		}
-		return rows, nil
+		return e.wholeRows(last)
 	})
+}
+
+// wholeRows are the rows of a step's last token.
+func (e *Engine) wholeRows(last wholeStep) ([][]float64, error) {
+	rows := make([][]float64, e.arch.Layers+1)
+	for i := range rows {
+		var err error
+		if rows[i], err = download(last.rows, i*e.arch.Hidden, e.arch.Hidden); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 // LastHidden implements [engine.Reference]: the output of the final norm inside
