@@ -1,15 +1,31 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
 
 // exactArgs is cobra's rule with our kind of error.
 func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usageErrorf("got %d arguments, want %s", len(args), what)
+			msg := fmt.Sprintf("got %s, want %s", plural(len(args), "argument"), what)
+			if n == 0 && cmd.Flags().Lookup("candidate") != nil {
+				msg += fmt.Sprintf("; the candidate's folder is a flag: --candidate %s", args[0])
+			}
+			return usageErrorf("%s", msg)
 		}
 		return nil
 	}
+}
+
+// plural counts things whose name takes an s.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // need returns a usage error for the first required flag that is empty.

@@ -29,14 +29,21 @@ the last two can. A constant row's z-scores are all zeros; a correlation with a 
 row is NaN.
 
 Without --model bisect measures and judges nothing, except rows that no engine may
-produce (NaN, infinities, constant, all zero). With --model the local error says which
-layer introduced what the later ones inherit.
+produce (NaN, infinities, constant, all zero). With --model three columns are added:
+the local error, which says which layer introduced what the later ones inherit; its
+ratio to the yardstick's (local/yard); and the same for the error accumulated since the
+embedding (accum/yard). The first bad row of a case is marked.
 
 --groups FILE is a JSON object {"group": ["case", …]}; --ratio-to GROUP sets the other
-groups' means per row against that one's. --ref-repeat and --cand-repeat are folders of
+groups' figures per row against that one's. --ref-repeat and --cand-repeat are folders of
 a second run of the same build: what differs between the two is the resolving power.
 
-A case whose dump is broken, missing or of another prompt costs none of the others.`,
+A case whose dump is broken, missing or of another prompt costs none of the others.
+
+Exit codes: 0 measured, and with --model nothing failed (without a model that is no
+verdict; gate gives one on every check); 1 the candidate does not conform, a broken dump
+or a row that no engine may produce included; 2 the run itself broke, a broken reference
+dump included; 3 no case could be compared or judged.`,
 		Example: `  plumbline bisect --ref goldens --cand dumps
   plumbline bisect --ref goldens --cand dumps --groups groups.json --ratio-to control
   plumbline bisect --ref goldens --cand dumps --model ./qwen2 --json`,
@@ -59,6 +66,9 @@ type bisection struct {
 	cases   []bisect.Case
 	groups  []bisect.Group
 	summary []bisect.GroupSummary
+	// Medians by group, as summary; localErrors is nil without a model.
+	relativeL2, localErrors []bisect.GroupMedians
+
 	repeats []repeat
 	ratioTo string
 	// What the two folders declare.
@@ -99,6 +109,7 @@ func runBisect(ctx context.Context, a *app, f bisectFlags) error {
 		return err
 	}
 	b.summary = bisect.SummariseGroups(b.groups, b.cases)
+	b.relativeL2 = bisect.MedianOf(bisect.RelativeL2, b.groups, b.cases)
 	for _, r := range []struct {
 		side  bisect.Side
 		dir   string
@@ -121,6 +132,7 @@ func runBisect(ctx context.Context, a *app, f bisectFlags) error {
 		if b.judged, err = judgeBisection(ctx, a, cand); err != nil {
 			return err
 		}
+		b.localErrors = bisect.MedianOf(b.localError, b.groups, b.cases)
 	}
 	if err := a.showBisection(b); err != nil {
 		return err

@@ -48,6 +48,11 @@ type groupJSON struct {
 	Cases int    `json:"cases"`
 	summaryJSON
 	RowMeans []num `json:"row_means"`
+	// Medians, null for a row that can't have the figure.
+	RelativeL2    *num   `json:"relative_l2"`
+	RowRelativeL2 []*num `json:"row_relative_l2"`
+	LocalError    *num   `json:"local_error,omitempty"`
+	RowLocalError []*num `json:"row_local_error,omitempty"`
 }
 
 func (b *bisection) json(reproduce string) *bisectJSON {
@@ -57,22 +62,25 @@ func (b *bisection) json(reproduce string) *bisectJSON {
 	for i := range b.cases {
 		c := &b.cases[i]
 		j := bisectCaseJSON{CaseVerdict: b.caseVerdict(c), Group: groupOf[c.Name]}
-		local := b.local(c.Name)
-		for k, r := range c.Rows {
+		for _, r := range c.Rows {
 			row := rowJSON{Row: r.Index, Spearman: num(r.Spearman), PearsonZ: num(r.Pearson),
 				MaxZDiff: num(r.MaxZDiff), RelativeL2: num(r.RelativeL2), NormRatio: num(r.NormRatio)}
-			if k < len(local) {
+			if x, ok := b.localError(c, r); ok {
 				row.LocalError = new(num)
-				*row.LocalError = num(local[k])
+				*row.LocalError = num(x)
 			}
 			j.Rows = append(j.Rows, row)
 		}
 		out.Cases[c.Name] = j
 	}
-	for _, g := range b.summary {
+	for i, g := range b.summary {
 		j := groupJSON{Name: g.Name, Cases: g.Cases, summaryJSON: summaryOf(g.Summary), RowMeans: []num{}}
 		for _, m := range g.RowMeans {
 			j.RowMeans = append(j.RowMeans, num(m))
+		}
+		j.RelativeL2, j.RowRelativeL2 = mediansJSON(b.relativeL2[i])
+		if b.judged != nil {
+			j.LocalError, j.RowLocalError = mediansJSON(b.localErrors[i])
 		}
 		out.Groups = append(out.Groups, j)
 	}
@@ -89,6 +97,21 @@ func summaryOf(s bisect.Summary) summaryJSON {
 	return summaryJSON{N: s.N, Min: num(s.Min), Median: num(s.Median), P95: num(s.P95), Max: num(s.Max), Mean: num(s.Mean)}
 }
 
+func mediansJSON(g bisect.GroupMedians) (all *num, rows []*num) {
+	value := func(m bisect.Median) *num {
+		if m.N == 0 {
+			return nil
+		}
+		x := num(m.Value)
+		return &x
+	}
+	rows = []*num{}
+	for _, m := range g.Rows {
+		rows = append(rows, value(m))
+	}
+	return value(g.All), rows
+}
+
 func (b *bisection) groupOf() map[string]string {
 	out := map[string]string{}
 	for _, g := range b.groups {
@@ -99,15 +122,11 @@ func (b *bisection) groupOf() map[string]string {
 	return out
 }
 
-func (b *bisection) local(name string) []float64 {
-	if b.judged == nil {
-		return nil
-	}
-	return b.judged.local[name]
-}
-
 // noModel is what figures without a model can't show.
 const noModel = "no model was given: these figures have no bound, and an inherited error isn't told from an introduced one"
+
+// measuredOnly is the outcome without a model.
+const measuredOnly = "measured only: no model, so nothing was judged"
 
 // verdict is the model's, or what can be said without one: that a candidate's
 // file is broken or of something else, or that a row is one that no engine may
@@ -158,7 +177,7 @@ func (b *bisection) caseVerdict(c *bisect.Case) conformance.CaseVerdict {
 		}
 	}
 	if c.Compared() && b.judged == nil {
-		v.Reason = "measured only: no model was given"
+		v.Reason = measuredOnly
 	}
 	if row := firstBroken(c.Rows, bisect.Candidate); row >= 0 {
 		v.FirstBadRow, v.Judged, v.Reason = &row, true, "the row is "+c.Rows[row].CandidateClass.Kind.String()

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
+	"strconv"
+	"strings"
 
+	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
@@ -14,15 +16,16 @@ func (a *app) showBisection(b *bisection) error {
 	return a.show(b.json(a.commandLine()), func(w io.Writer) {
 		groupOf := b.groupOf()
 		for i := range b.cases {
-			printCase(w, &b.cases[i], groupOf[b.cases[i].Name], b.local(b.cases[i].Name))
+			printCase(w, b, &b.cases[i], groupOf[b.cases[i].Name])
 		}
 		printGroups(w, b)
+		printRows(w, b)
 		printRepeats(w, b)
 		printVerdict(w, b)
 	})
 }
 
-func printCase(w io.Writer, c *bisect.Case, group string, local []float64) {
+func printCase(w io.Writer, b *bisection, c *bisect.Case, group string) {
 	fmt.Fprintf(w, "case %s", c.Name)
 	if group != "" && group != bisect.AllGroup {
 		fmt.Fprintf(w, ", group %s", group)
@@ -39,29 +42,48 @@ func printCase(w io.Writer, c *bisect.Case, group string, local []float64) {
 		fmt.Fprintf(w, "  not compared: %s\n\n", c.Skipped)
 		return
 	}
-	fmt.Fprintf(w, "  %3s  %-22s %9s %9s %9s %9s %10s", "row", "probe", "spearman", "z-pearson", "max|dz|", "rel L2", "norm ratio")
-	if local != nil {
-		fmt.Fprintf(w, " %10s", "local err")
+	heads := []string{"row", "probe", "spearman", "z-pearson", "max|dz|", "rel L2", "norm ratio"}
+	if b.judged != nil {
+		heads = append(heads, "local err", "local/yard", "accum/yard")
 	}
-	fmt.Fprintln(w)
-	for i, r := range c.Rows {
-		fmt.Fprintf(w, "  %3d  %-22s %9.4f %9.4f %9.4f %9.3g %10.4f", r.Index, engine.RowProbe(r.Index),
-			r.Spearman, r.Pearson, r.MaxZDiff, r.RelativeL2, r.NormRatio)
-		if local != nil {
-			at := math.NaN()
-			if i < len(local) {
-				at = local[i]
-			}
-			fmt.Fprintf(w, " %10.3g", at)
+	t := newTable(heads...).alignLeft(1)
+	first, depth := b.caseVerdict(c).FirstBadRow, b.depth(c.Name)
+	for _, r := range c.Rows {
+		cells := []string{strconv.Itoa(r.Index), string(engine.RowProbe(r.Index)), fixed(r.Spearman, 4), fixed(r.Pearson, 4),
+			fixed(r.MaxZDiff, 4), scientific(r.RelativeL2), fixed(r.NormRatio, 4)}
+		if b.judged != nil {
+			cells = append(cells, depthCells(depth, r.Index)...)
 		}
-		fmt.Fprintln(w, rowNote(r))
+		t.add(rowNote(r, first != nil && *first == r.Index), cells...)
 	}
+	t.print(w)
 	fmt.Fprintln(w)
 }
 
-// rowNote says why figures of a row are NaN.
-func rowNote(r bisect.Row) string {
-	note := ""
+// none is the cell of a figure that a row can't have, which NaN isn't.
+const none = "-"
+
+func depthCells(depth []conformance.DepthRow, row int) []string {
+	if row >= len(depth) {
+		return []string{none, none, none}
+	}
+	d := depth[row]
+	local, ratio := none, none
+	if d.Local != nil {
+		local = scientific(float64(*d.Local))
+	}
+	if d.LocalRatio != nil {
+		ratio = fixed(float64(*d.LocalRatio), 2)
+	}
+	return []string{local, ratio, fixed(float64(d.AccumulatedRatio), 2)}
+}
+
+// rowNote marks the first bad row of a case and says why figures are NaN.
+func rowNote(r bisect.Row, firstBad bool) string {
+	var notes []string
+	if firstBad {
+		notes = append(notes, "first bad row")
+	}
 	for _, s := range []struct {
 		side  bisect.Side
 		class metric.Class
@@ -69,65 +91,16 @@ func rowNote(r bisect.Row) string {
 		if !s.class.Degenerate() {
 			continue
 		}
-		note += fmt.Sprintf("  <- %s row is %s", s.side, s.class.Kind)
+		note := fmt.Sprintf("%s row is %s", s.side, s.class.Kind)
 		if s.class.Kind == metric.NonFinite {
 			note += fmt.Sprintf(" (%v at channel %d)", s.class.Value, s.class.Index)
 		}
+		notes = append(notes, note)
 	}
-	return note
-}
-
-func printGroups(w io.Writer, b *bisection) {
-	fmt.Fprintln(w, "max|dz| by group, over cases and rows")
-	fmt.Fprintf(w, "  %-16s %5s %6s %8s %8s %8s %8s %8s\n", "group", "cases", "n", "min", "median", "p95", "max", "mean")
-	for _, g := range b.summary {
-		fmt.Fprintf(w, "  %-16s %5d %6d %8.4f %8.4f %8.4f %8.4f %8.4f\n", g.Name, g.Cases, g.N, g.Min, g.Median, g.P95, g.Max, g.Mean)
+	if len(notes) == 0 {
+		return ""
 	}
-	rows := 0
-	for _, g := range b.summary {
-		rows = max(rows, len(g.RowMeans))
-	}
-	if rows == 0 {
-		return
-	}
-	fmt.Fprintln(w, "\nmean of max|dz| by row")
-	fmt.Fprintf(w, "  %3s  %-22s", "row", "probe")
-	for _, g := range b.summary {
-		fmt.Fprintf(w, " %10s", g.Name)
-	}
-	for _, g := range b.summary {
-		if b.ratioTo != "" && g.Name != b.ratioTo {
-			fmt.Fprintf(w, " %*s", ratioWidth(g.Name, b.ratioTo), g.Name+"/"+b.ratioTo)
-		}
-	}
-	fmt.Fprintln(w)
-	for i := range rows {
-		fmt.Fprintf(w, "  %3d  %-22s", i, engine.RowProbe(i))
-		base := math.NaN()
-		for _, g := range b.summary {
-			mean := rowMean(g, i)
-			if g.Name == b.ratioTo {
-				base = mean
-			}
-			fmt.Fprintf(w, " %10.4f", mean)
-		}
-		for _, g := range b.summary {
-			if b.ratioTo != "" && g.Name != b.ratioTo {
-				fmt.Fprintf(w, " %*.2f", ratioWidth(g.Name, b.ratioTo), rowMean(g, i)/base)
-			}
-		}
-		fmt.Fprintln(w)
-	}
-}
-
-func ratioWidth(group, base string) int { return max(10, len(group)+1+len(base)) }
-
-// rowMean is the group's mean of row i, NaN where its cases have fewer rows.
-func rowMean(g bisect.GroupSummary, i int) float64 {
-	if i >= len(g.RowMeans) {
-		return math.NaN()
-	}
-	return g.RowMeans[i]
+	return "  <- " + strings.Join(notes, "; ")
 }
 
 func printRepeats(w io.Writer, b *bisection) {
@@ -136,10 +109,17 @@ func printRepeats(w io.Writer, b *bisection) {
 		fmt.Fprintln(w, "  unknown: no repeat run was given (--ref-repeat, --cand-repeat)")
 		return
 	}
-	fmt.Fprintf(w, "  %-16s %6s %9s %9s %9s %9s %9s\n", "side", "n", "min", "median", "p95", "max", "mean")
+	t := newTable("side", "n", "min", "median", "p95", "max", "mean").alignLeft(0)
 	for _, r := range b.repeats {
 		s := bisect.Summarise(bisect.MaxZDiffs(r.Cases))
-		fmt.Fprintf(w, "  %-16s %6d %9.6f %9.6f %9.6f %9.6f %9.6f\n", r.Side, s.N, s.Min, s.Median, s.P95, s.Max, s.Mean)
+		cells := []string{string(r.Side), strconv.Itoa(s.N)}
+		for _, x := range []float64{s.Min, s.Median, s.P95, s.Max, s.Mean} {
+			cells = append(cells, fixed(x, 6))
+		}
+		t.add("", cells...)
+	}
+	t.print(w)
+	for _, r := range b.repeats {
 		for _, c := range r.Cases {
 			if c.Err != nil {
 				fmt.Fprintf(w, "  %s %s: not compared: %s\n", r.Side, c.Name, repeatFault(c.Err))
@@ -174,7 +154,12 @@ func printVerdict(w io.Writer, b *bisection) {
 			rows += len(b.cases[i].Rows)
 		}
 	}
-	fmt.Fprintf(w, "\n%d of %d cases compared, %d rows\nconclusion: %s", compared, len(b.cases), rows, v.Conclusion)
+	fmt.Fprintf(w, "\n%d of %d cases compared, %d rows\n", compared, len(b.cases), rows)
+	if b.judged == nil && compared > 0 && v.Conclusion == conformance.NothingJudged {
+		fmt.Fprint(w, measuredOnly)
+	} else {
+		fmt.Fprintf(w, "conclusion: %s", v.Conclusion)
+	}
 	if v.Kind != nil {
 		fmt.Fprintf(w, ", kind %s", *v.Kind)
 	}

@@ -103,7 +103,7 @@ func findingText(r conformance.Result) string {
 	}
 	text := r.Findings[0].String()
 	if n := len(r.Findings) - 1; n > 0 {
-		text += fmt.Sprintf(" (and %d more rows)", n)
+		text += fmt.Sprintf(" (and %s)", plural(n, "more row"))
 	}
 	return text
 }

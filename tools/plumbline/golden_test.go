@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/sebdah/goldie/v2"
 	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/fixtures"
 )
 
 // TestOutput holds the layout of what people read. The figures in it are
 // checked by the packages that compute them.
 func TestOutput(t *testing.T) {
-	fixtures, err := filepath.Abs("testdata/golden")
+	golden, err := filepath.Abs("testdata/golden")
 	require.NoError(t, err)
 	t.Setenv(modelEnv, "")
 	t.Chdir(t.TempDir()) // relative paths make the output the same everywhere
@@ -29,6 +32,7 @@ func TestOutput(t *testing.T) {
 		args   []string
 	}{
 		{"help", exitDone, []string{"--help"}},
+		{"gate-help", exitDone, []string{"gate", "--help"}},
 		{"bisect-help", exitDone, []string{"bisect", "--help"}},
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
@@ -39,7 +43,40 @@ func TestOutput(t *testing.T) {
 		t.Run(tt.golden, func(t *testing.T) {
 			var out, stderr bytes.Buffer
 			require.Equal(t, tt.code, run(tt.args, &out, &stderr), stderr.String())
-			goldie.New(t, goldie.WithFixtureDir(fixtures), goldie.WithNameSuffix(".txt")).Assert(t, tt.golden, out.Bytes())
+			goldie.New(t, goldie.WithFixtureDir(golden), goldie.WithNameSuffix(".txt")).Assert(t, tt.golden, out.Bytes())
+		})
+	}
+}
+
+// figure is a number with decimals, or how many rows are over a limit: what may
+// differ between CPUs.
+var figure = regexp.MustCompile(`[0-9]+\.[0-9]+(e[+-][0-9]+)?|[0-9]+ more rows?`)
+
+// TestVerdictOutput holds the layout of verdicts on an int8 engine's dumps of
+// the embedded model, without their figures.
+func TestVerdictOutput(t *testing.T) {
+	golden, err := filepath.Abs("testdata/golden")
+	require.NoError(t, err)
+	t.Setenv(modelEnv, "")
+	clean, broken := dumpInt8(t, 5, "", 0), dumpInt8(t, 5, "gate-up-swapped", 7)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.CopyFS("model", fixtures.Model()))
+	require.NoError(t, os.CopyFS("clean", os.DirFS(clean)))
+	require.NoError(t, os.CopyFS("broken", os.DirFS(broken)))
+	for _, tt := range []struct {
+		golden string
+		code   int
+		args   []string
+	}{
+		{"gate-partial", exitDone, []string{"gate", "--model", "model", "--candidate", "clean", "--allow-partial"}},
+		{"gate-conforms", exitDone, []string{"gate", "--exact", "--golden", "clean", "--candidate", "clean"}},
+		{"gate-fails", exitFails, []string{"gate", "--model", "model", "--candidate", "broken"}},
+	} {
+		t.Run(tt.golden, func(t *testing.T) {
+			var out, stderr bytes.Buffer
+			require.Equal(t, tt.code, run(append(tt.args, "--quiet"), &out, &stderr), stderr.String())
+			goldie.New(t, goldie.WithFixtureDir(golden), goldie.WithNameSuffix(".txt")).
+				Assert(t, tt.golden, figure.ReplaceAll(out.Bytes(), []byte("#")))
 		})
 	}
 }

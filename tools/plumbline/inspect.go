@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -19,12 +21,15 @@ import (
 func newInspect(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect {FILE | FOLDER}",
-		Short: "Say what a dump, a safetensors file, a case file or a dump folder holds",
+		Short: "Say what a dump, a safetensors file, a case file, a dump folder or a model folder holds",
 		Long: `A dump carries no type. inspect tries every reader on a FILE and prints each reading
 that fits its size; engine.json beside it, or the ending of its name, says which one
-is meant. A FOLDER's cases are all opened, broken ones are named.
+is meant. A FOLDER's cases are all opened, broken ones are named. A FOLDER with a
+config.json and no engine.json is a Hugging Face model, summed up from the config and
+the headers of its safetensors files.
 
-Exit code 1: malformed. 2: no such file. 3: a folder without a case.`,
+Exit codes: 0 done; 1 malformed, or no format fits; 2 no such file; 3 a folder without
+a case.`,
 		Example: `  plumbline inspect dumps/capital.layers.bin
   plumbline inspect dumps --json
   plumbline inspect model.safetensors`,
@@ -36,9 +41,15 @@ Exit code 1: malformed. 2: no such file. 3: a folder without a case.`,
 func runInspect(a *app, path string) error {
 	st, err := os.Stat(path)
 	if err != nil {
-		return err
+		return inspectError(err)
 	}
 	switch {
+	case st.IsDir() && inspect.IsModel(path):
+		m, err := inspect.Model(path)
+		if err != nil {
+			return inspectError(err)
+		}
+		return a.show(m, func(w io.Writer) { printModel(w, m) })
 	case st.IsDir():
 		r, err := inspect.Folder(path)
 		if err != nil {
@@ -73,22 +84,29 @@ func runInspect(a *app, path string) error {
 	return inspectError(err)
 }
 
-// inspectError gives a broken file exit code 1 and an empty folder 3.
+// inspectError names the command, and gives a broken file exit code 1 and an
+// empty folder 3.
 func inspectError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var format *dumpfmt.FormatError
 	var unsupported *dumpfmt.UnsupportedError
 	var malformed *inspect.MalformedError
 	var none *dumpfmt.NoCasesError
+	named := err
+	if !errors.As(err, &malformed) { // which names it
+		named = fmt.Errorf("inspect: %w", err)
+	}
 	switch {
 	case errors.As(err, &none):
-		return &exitError{exitNotJudged, err}
+		return &exitError{exitNotJudged, named}
 	case errors.As(err, &malformed) && malformed.Declared == "":
-		// The report has each reader's reason.
-		return &exitError{exitFails, fmt.Errorf("inspect: %s: no format fits", malformed.File)}
+		return &exitError{exitFails, fmt.Errorf("inspect: %s: no format fits", malformed.File)} // the report says more
 	case errors.As(err, &malformed), errors.As(err, &format), errors.As(err, &unsupported):
-		return &exitError{exitFails, err}
+		return &exitError{exitFails, named}
 	}
-	return err
+	return named
 }
 
 // show prints v as JSON, or as text.
@@ -130,9 +148,36 @@ func printFile(w io.Writer, r *inspect.Report) {
 				rowList("non-finite", v.NonFiniteRows), rowList("constant", v.ConstantRows), rowList("all-zero", v.AllZeroRows))
 		}
 	}
-	for _, x := range r.Refused {
-		fmt.Fprintf(w, "not a %s: %s\n", x.Format, x.Why)
+	if len(r.Readings) == 0 && len(r.Refused) > 2 {
+		// The name left everything open. What five readers make of bytes that aren't
+		// theirs helps nobody.
+		var tried []string
+		for _, x := range r.Refused {
+			tried = append(tried, x.Format)
+		}
+		fmt.Fprintf(w, "none of the formats fits: %s (--json has each reader's reason)\n", strings.Join(tried, ", "))
+		return
 	}
+	for _, x := range r.Refused {
+		fmt.Fprintf(w, "%s doesn't fit: %s\n", x.Format, x.Why)
+	}
+}
+
+func printModel(w io.Writer, m *inspect.ModelReport) {
+	kind := m.Type
+	if kind == "" {
+		kind = "without a model_type"
+	}
+	fmt.Fprintf(w, "%s: Hugging Face model folder, %s, %s, hidden_size %d, vocab %d\n", m.Folder, kind, plural(m.Layers, "layer"), m.Hidden, m.Vocab)
+	if len(m.Files) == 0 {
+		fmt.Fprintln(w, "no safetensors files")
+		return
+	}
+	var types []string
+	for _, t := range slices.Sorted(maps.Keys(m.DTypes)) {
+		types = append(types, fmt.Sprintf("%d %s", m.DTypes[t], t))
+	}
+	fmt.Fprintf(w, "%s: %s (%s), %s\n", strings.Join(m.Files, " "), plural(m.Tensors, "tensor"), strings.Join(types, ", "), plural(int(m.Parameters), "parameter"))
 }
 
 func rowList(what string, rows []int) string {
@@ -153,7 +198,7 @@ func printSide(w io.Writer, s inspect.Side) {
 }
 
 func printFolder(w io.Writer, r *inspect.FolderReport) {
-	fmt.Fprintf(w, "%s: dump folder, %d cases\n", r.Folder, len(r.Cases))
+	fmt.Fprintf(w, "%s: dump folder, %s\n", r.Folder, plural(len(r.Cases), "case"))
 	printSide(w, r.Side)
 	printCases(w, r.Cases)
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/plumbline-go/plumbline/tools/internal/selfcheck"
 )
 
-// defaultSystem is the system prompt that the chat template will put in.
-const defaultSystem = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
-
 type layersFlags struct {
 	system, ids, caseFile, dump string
 }
@@ -43,7 +40,7 @@ and token_ids are used.`,
   PLUMBLINE_MODEL=./qwen2 plumbline layers --case capital.json --dump x.layers.bin --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageErrorf("got %d arguments, want one PROMPT", len(args))
+				return usageErrorf("got %s, want one PROMPT", plural(len(args), "argument"))
 			}
 			return nil
 		},
@@ -59,8 +56,9 @@ and token_ids are used.`,
 		},
 	}
 	a.modelFlag(cmd)
+	a.overwriteFlag(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.system, "system", defaultSystem, "system prompt of the chat template (not applied yet)")
+	fl.StringVar(&f.system, "system", "", "system prompt of the chat template; refused as long as there is none")
 	fl.StringVar(&f.ids, "ids", "", "the prompt's token ids, comma separated")
 	fl.StringVar(&f.caseFile, "case", "", "NAME.json of a dump folder, in place of PROMPT and --ids")
 	fl.StringVar(&f.dump, "dump", "", "the layer dump to write; its folder is made")

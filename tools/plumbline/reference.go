@@ -22,7 +22,7 @@ func (a *app) openReference() (*reference.Engine, error) {
 	case "bfloat16":
 		return nil, usageErrorf("--dtype bfloat16 is not supported yet, only float32 and float64")
 	default:
-		return nil, usageErrorf("--dtype: got %q, want float32, float64 or bfloat16", a.dtype)
+		return nil, usageErrorf("--dtype: got %q, want float32 or float64", a.dtype)
 	}
 	if a.backend != "" {
 		opts = append(opts, reference.WithBackend(a.backend))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/tools/internal/progress"
 )
 
@@ -18,6 +19,7 @@ import (
 // and one entry here.
 var subcommands = []func(*app) *cobra.Command{
 	newBisect,
+	newCapture,
 	newGate,
 	newInspect,
 	newLayers,
@@ -31,9 +33,9 @@ type app struct {
 	stdout, stderr io.Writer
 	args           []string
 
-	dtype, backend         string
-	json, overwrite, quiet bool
-	model                  string // see modelFlag
+	json, quiet           bool
+	model, dtype, backend string // see modelFlag
+	overwrite             bool   // see overwriteFlag
 }
 
 // run is the whole program: it returns the exit code.
@@ -89,10 +91,7 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageErrorf("%v", err) })
 	f := root.PersistentFlags()
-	f.StringVar(&a.dtype, "dtype", "float32", "the reference's arithmetic: float32, float64 or bfloat16")
-	f.StringVar(&a.backend, "backend", "", "the reference's backend; empty for the pure Go one")
 	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
-	f.BoolVar(&a.overwrite, "overwrite", false, "replace existing output files")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress on standard error")
 	for _, sub := range subcommands {
 		root.AddCommand(sub(a))
@@ -100,10 +99,20 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 	return root
 }
 
-// modelFlag adds --model to a command that runs the reference.
+// modelFlag adds the flags of a command that runs the reference: --model,
+// --dtype and --backend.
 func (a *app) modelFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.model, "model", "",
+	f := cmd.Flags()
+	f.StringVar(&a.model, "model", "",
 		"checkpoint: a Hugging Face folder, or a hub cache folder with one snapshot; default $"+modelEnv)
+	f.StringVar(&a.dtype, "dtype", string(reference.Float32), "the reference's arithmetic: float32 or float64")
+	f.StringVar(&a.backend, "backend", "",
+		`the reference's GoMLX backend, as "go" or "go:OPTION,…"; default `+reference.DefaultBackend)
+}
+
+// overwriteFlag adds --overwrite to a command that writes files.
+func (a *app) overwriteFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.overwrite, "overwrite", false, "replace existing output files")
 }
 
 // modelPath is --model, or what stands in for it; empty when neither is set.

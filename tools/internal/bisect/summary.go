@@ -2,7 +2,7 @@ package bisect
 
 import "github.com/plumbline-go/plumbline/golden/metric"
 
-// Summary describes the largest |z-differences| of a set of rows. Quantiles are
+// Summary describes one figure of a set of rows. Quantiles are
 // those of [metric.Quantile]. The figures are NaN when N is 0 or a row has none.
 type Summary struct {
 	N                           int
@@ -75,6 +75,61 @@ func MaxZDiffs(cases []Case) []float64 {
 				out = append(out, r.MaxZDiff)
 			}
 		}
+	}
+	return out
+}
+
+// Figure is one figure of a row; false where the row can't have it.
+type Figure func(c *Case, r Row) (float64, bool)
+
+// RelativeL2 is the [Figure] that sees scale, which max |z-difference| can't.
+func RelativeL2(_ *Case, r Row) (float64, bool) { return r.RelativeL2, true }
+
+// Median is the median of N values: NaN when one of them is, or there are none.
+type Median struct {
+	N     int
+	Value float64
+}
+
+// GroupMedians is one figure of a group.
+type GroupMedians struct {
+	// All is over the group's compared cases and their rows.
+	All Median
+	// Rows[i] is row i over the cases that have one.
+	Rows []Median
+}
+
+// MedianOf takes the medians of one figure, group by group.
+func MedianOf(f Figure, groups []Group, cases []Case) []GroupMedians {
+	byName := map[string]*Case{}
+	for i := range cases {
+		byName[cases[i].Name] = &cases[i]
+	}
+	median := func(xs []float64) Median { return Median{len(xs), metric.Median(xs)} }
+	var out []GroupMedians
+	for _, g := range groups {
+		var all []float64
+		var perRow [][]float64
+		for _, name := range g.Cases {
+			c := byName[name]
+			if c == nil || !c.Compared() {
+				continue
+			}
+			for i, r := range c.Rows {
+				if i == len(perRow) {
+					perRow = append(perRow, nil)
+				}
+				if x, ok := f(c, r); ok {
+					perRow[i] = append(perRow[i], x)
+					all = append(all, x)
+				}
+			}
+		}
+		m := GroupMedians{All: median(all)}
+		for _, xs := range perRow {
+			m.Rows = append(m.Rows, median(xs))
+		}
+		out = append(out, m)
 	}
 	return out
 }

@@ -85,6 +85,49 @@ func TestSummariseGroups(t *testing.T) {
 	}
 }
 
+func TestMedianOf(t *testing.T) {
+	l2 := func(xs ...float64) []bisect.Row {
+		rows := rowsOf(make([]float64, len(xs))...)
+		for i, x := range xs {
+			rows[i].RelativeL2 = x
+		}
+		return rows
+	}
+	cases := []bisect.Case{
+		{Name: "a", Rows: l2(1, 2, 3)},
+		{Name: "b", Rows: l2(5, 4)},
+		{Name: "c", Rows: l2(6, math.NaN())},
+		{Name: "broken", Err: &bisect.Fault{}, Rows: l2(100)},
+	}
+	groups := []bisect.Group{{"abc", []string{"a", "b", "c", "broken"}}, {"a", []string{"a"}}, {"none", []string{"broken", "unknown"}}}
+	got := bisect.MedianOf(bisect.RelativeL2, groups, cases)
+	require.Len(t, got, 3)
+	// Row 0 of a, b, c is 1, 5, 6; row 1 holds a NaN; row 2 is a's alone.
+	abc := got[0]
+	if len(abc.Rows) != 3 || abc.Rows[0] != (bisect.Median{3, 5}) || abc.Rows[2] != (bisect.Median{1, 3}) {
+		t.Errorf("rows %v", abc.Rows)
+	}
+	if m := abc.Rows[1]; m.N != 3 || !math.IsNaN(m.Value) {
+		t.Errorf("row 1 is %v: the NaN is lost", m)
+	}
+	if m := abc.All; m.N != 7 || !math.IsNaN(m.Value) {
+		t.Errorf("over all %v: the NaN is lost", m)
+	}
+	if got[1].All != (bisect.Median{3, 2}) {
+		t.Errorf("got %v, want the median of 1 2 3", got[1].All)
+	}
+	if m := got[2]; m.All.N != 0 || len(m.Rows) != 0 {
+		t.Errorf("a group without a compared case: got %v", m)
+	}
+
+	// A row that can't have the figure is left out, which isn't NaN.
+	behindRow0 := func(_ *bisect.Case, r bisect.Row) (float64, bool) { return r.RelativeL2, r.Index > 0 }
+	local := bisect.MedianOf(behindRow0, groups[1:2], cases)[0]
+	if local.All != (bisect.Median{2, 2.5}) || local.Rows[0].N != 0 || local.Rows[1] != (bisect.Median{1, 2}) {
+		t.Errorf("got %v", local)
+	}
+}
+
 func TestANaNRowIsNotLostInASummary(t *testing.T) {
 	s := bisect.Summarise([]float64{1, math.NaN(), 2})
 	if s.N != 3 || !math.IsNaN(s.Max) || !math.IsNaN(s.Median) || !math.IsNaN(s.Mean) {

@@ -10,7 +10,10 @@
 // and decides between readings that fit. Values are looked at once, in constant
 // memory, for NaN, infinities, constant and all-zero rows.
 //
+// [Folder] opens every case of a dump folder; [Model] sums up a Hugging Face
+// model folder from its config and the headers of its weights.
+//
 // # Limits and non-goals
 //
-// Nothing is compared, and no model is needed.
+// Nothing is compared, and no model is run.
 package inspect

@@ -176,3 +176,42 @@ func TestFolder(t *testing.T) {
 	_, err = inspect.Folder(t.TempDir())
 	require.Error(t, err)
 }
+
+func TestModel(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name string, data []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	}
+	require.False(t, inspect.IsModel(dir))
+	put("config.json", []byte(`{"model_type": "qwen2", "num_hidden_layers": 3, "hidden_size": 4, "vocab_size": 5, "tensors": "not ours"}`))
+	require.True(t, inspect.IsModel(dir))
+	header := `{"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[24,28]}}`
+	for len(header)%8 != 0 {
+		header += " "
+	}
+	put("m-2.safetensors", append(append(u64(uint64(len(header))), header...), make([]byte, 28)...))
+	header = `{"c":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`
+	for len(header)%8 != 0 {
+		header += " "
+	}
+	put("m-1.safetensors", append(append(u64(uint64(len(header))), header...), make([]byte, 4)...))
+	put("tokenizer.json", []byte(`{}`))
+	got, err := inspect.Model(dir)
+	require.NoError(t, err)
+	// 2*3 + 2 + 1 parameters.
+	require.Equal(t, &inspect.ModelReport{Folder: dir, ModelConfig: inspect.ModelConfig{Type: "qwen2", Layers: 3, Hidden: 4, Vocab: 5},
+		Files: []string{"m-1.safetensors", "m-2.safetensors"}, Tensors: 3, Parameters: 9, DTypes: map[string]int{"F32": 2, "BF16": 1}}, got)
+
+	var bad *inspect.MalformedError
+	put("m-3.safetensors", u64(1<<60))
+	_, err = inspect.Model(dir)
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, filepath.Join(dir, "m-3.safetensors"), bad.File)
+	put("config.json", []byte(`{`))
+	_, err = inspect.Model(dir)
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, filepath.Join(dir, "config.json"), bad.File)
+
+	put("engine.json", []byte(`{"name": "x"}`))
+	require.False(t, inspect.IsModel(dir), "a dump folder with a case called config")
+}
