@@ -19,7 +19,6 @@ import (
 // and one entry here.
 var subcommands = []func(*app) *cobra.Command{
 	newBisect,
-	newCapture,
 	newGate,
 	newInspect,
 	newLayers,
