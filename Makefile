@@ -1,10 +1,12 @@
 GO            ?= go
 GOLANGCI_LINT  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME      ?= 10s
+PYTHON        ?= python3.11
+GOLDENS_VENV   = .venv-goldens
 PEER_PYTHON   ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native bench bench-peer fuzz lint vet
+.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens test-goldens
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,3 +40,14 @@ lint: ## golangci-lint, import arrows included
 
 vet: ## go vet
 	$(GO) vet ./...
+
+goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCEPT=1 replaces, ARGS='--create NAME' adds
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))
+
+$(GOLDENS_VENV)/installed: tools/goldens/requirements.txt
+	$(PYTHON) -m venv --clear $(GOLDENS_VENV)
+	$(GOLDENS_VENV)/bin/python -m pip install --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r $<
+	touch $@
+
+test-goldens: ## the recorder's logic that needs no torch
+	cd tools/goldens && $(PYTHON) -B -m unittest discover
