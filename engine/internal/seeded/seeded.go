@@ -1,6 +1,3 @@
-// Package seeded loads the checkpoint of package fixtures without an engine,
-// for tests. It reads that one file, whose bytes a test of the generator pins,
-// and is no safetensors reader: dumpfmt has that.
 package seeded
 
 import (

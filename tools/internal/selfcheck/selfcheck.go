@@ -1,8 +1,3 @@
-// Package selfcheck holds the three checks that a residual capture must pass
-// before it may be written: they guard the capture's wiring, not the model's
-// arithmetic. Each compares bits, since each pair comes from the same arithmetic.
-//
-// Limits: a fault that both sides of a comparison share goes unseen.
 package selfcheck
 
 import (
