@@ -18,7 +18,9 @@
 //     it is follows from what the side declares, not from the bytes.
 //   - [Safetensors]: a u64 header length, a JSON header, the tensors.
 //   - [Folder]: engine.json for the side, and per case NAME.json with
-//     NAME.layers.bin, NAME.logits.bin and NAME.probes.safetensors.
+//     NAME.layers.bin, NAME.logits.bin and NAME.probes.safetensors. NAME has no
+//     control characters. Row i of the logits chose output token i, so there
+//     are as many as output_ids, where those are told.
 //
 // # Contract of the readers
 //
@@ -44,7 +46,8 @@
 // but isn't handled here, [FingerprintError] a sound dump of another prompt,
 // [NoCasesError] a folder without a case, and [UsageError] a caller's mistake.
 // What the operating system reports (no such file, an I/O error) stays
-// reachable through errors.Is.
+// reachable through errors.Is. An error's text is one line: names that would
+// not show as they stand are quoted ([Printable]).
 //
 // # Limits and non-goals
 //

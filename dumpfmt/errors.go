@@ -40,18 +40,18 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dumpfmt: %s %s: ", e.Format, e.File)
+	fmt.Fprintf(&b, "dumpfmt: %s %s: ", e.Format, Printable(e.File))
 	if e.What == whatBytes {
 		fmt.Fprintf(&b, "%s of %s bytes after byte 0x%X", e.Got, e.Want, e.Offset)
 	} else {
-		b.WriteString(e.What)
+		b.WriteString(Printable(e.What)) // it may hold a key of the file
 		if e.Offset >= 0 {
 			fmt.Fprintf(&b, " at byte 0x%X", e.Offset)
 		}
-		fmt.Fprintf(&b, ": got %s, want %s", e.Got, e.Want)
+		fmt.Fprintf(&b, ": got %s, want %s", Printable(e.Got), Printable(e.Want))
 	}
 	if e.Note != "" {
-		fmt.Fprintf(&b, " (%s)", e.Note)
+		fmt.Fprintf(&b, " (%s)", Printable(e.Note))
 	}
 	return b.String()
 }
@@ -72,7 +72,7 @@ func (e *UnsupportedError) Error() string {
 		at = fmt.Sprintf(" at byte 0x%X", e.Offset)
 	}
 	return fmt.Sprintf("dumpfmt: %s %s: %s%s: %s is not supported, only %s",
-		e.Format, e.File, e.What, at, e.Got, e.Supported)
+		e.Format, Printable(e.File), Printable(e.What), at, Printable(e.Got), e.Supported)
 }
 
 // FingerprintError says that a sound layer dump belongs to another prompt.
@@ -86,7 +86,7 @@ type FingerprintError struct {
 
 func (e *FingerprintError) Error() string {
 	return fmt.Sprintf("dumpfmt: layer dump %s: prompt fingerprint at byte 0x%X: got 0x%016X, want 0x%016X",
-		e.File, e.Offset, e.Got, e.Want)
+		Printable(e.File), e.Offset, e.Got, e.Want)
 }
 
 // NoCasesError says that a dump folder holds no case.
@@ -95,7 +95,7 @@ type NoCasesError struct {
 }
 
 func (e *NoCasesError) Error() string {
-	return fmt.Sprintf("dumpfmt: dump folder %s: got 0 cases, want at least 1", e.Folder)
+	return fmt.Sprintf("dumpfmt: dump folder %s: got 0 cases, want at least 1", Printable(e.Folder))
 }
 
 // UsageError is a caller's mistake: a row that doesn't exist, a buffer of the

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -113,6 +114,8 @@ func (f *Folder) slot(cases map[string]*Case, file string) (string, *string) {
 // load fills File and Err.
 func (c *Case) load(dir string) {
 	switch {
+	case hasControl(c.Name):
+		c.Err = c.broken(filepath.Join(dir, c.Name+suffixCase), "name of the case", strconv.Quote(c.Name), "one without control characters, in UTF-8")
 	case c.Name == engineBase:
 		c.Err = c.broken(filepath.Join(dir, engineBase), "name of the case", `"engine"`, "another: engine.json describes the side")
 	case c.JSONPath == "":

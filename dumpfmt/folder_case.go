@@ -3,6 +3,7 @@ package dumpfmt
 import (
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 )
 
@@ -63,20 +64,50 @@ func (c *Case) OpenInt8Layers() (*Int8Layers, error) {
 	return d, nil
 }
 
-// OpenFloatLogits opens NAME.logits.bin where engine.json declares "f32".
+// checkOutputs ties a logit dump to output_ids, where the case tells them: row i
+// chose token i.
+func (c *Case) checkOutputs(h LogitHeader) error {
+	ids := c.File.OutputIDs
+	if ids == nil || len(ids) == h.Rows {
+		return nil
+	}
+	return &FormatError{File: c.JSONPath, Format: formatCaseFile, Offset: NoOffset, What: "output_ids",
+		Got: fmt.Sprintf("%d ids", len(ids)), Want: fmt.Sprintf("%d, one for each logit row", h.Rows),
+		Note: "in " + filepath.Base(c.LogitsPath)}
+}
+
+// OpenFloatLogits opens NAME.logits.bin where engine.json declares "f32", and
+// checks that the case's output_ids, if told, are as many as its rows.
 func (c *Case) OpenFloatLogits() (*FloatLogits, error) {
 	if err := c.declared("Case.OpenFloatLogits", c.LogitsPath, c.engine.Logits, LogitsFloat32); err != nil {
 		return nil, err
 	}
-	return OpenFloatLogits(c.LogitsPath)
+	d, err := OpenFloatLogits(c.LogitsPath)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkOutputs(d.Header()); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return d, nil
 }
 
-// OpenInt32Logits opens NAME.logits.bin where engine.json declares "i32".
+// OpenInt32Logits opens NAME.logits.bin where engine.json declares "i32", and
+// checks that the case's output_ids, if told, are as many as its rows.
 func (c *Case) OpenInt32Logits() (*Int32Logits, error) {
 	if err := c.declared("Case.OpenInt32Logits", c.LogitsPath, c.engine.Logits, LogitsInt32); err != nil {
 		return nil, err
 	}
-	return OpenInt32Logits(c.LogitsPath)
+	d, err := OpenInt32Logits(c.LogitsPath)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkOutputs(d.Header()); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return d, nil
 }
 
 // OpenProbes opens NAME.probes.safetensors and checks that every tensor is F32

@@ -40,7 +40,7 @@ func hexString(t *testing.T, s string) string { return string(unhex(t, s)) }
 func TestFolderRead(t *testing.T) {
 	dir := makeFolder(t, map[string]string{
 		"engine.json": floatSide, "b.json": caseJSON, "b.layers.bin": hexString(t, floatLayersHex),
-		"b.logits.bin": hexString(t, floatLogitsHex), "a-c.json": caseJSON, "a-c.logits.bin": hexString(t, emptyLogitsHex),
+		"b.logits.bin": hexString(t, floatLogitsHex), "a-c.json": `{"text":"foobar","token_ids":[4,5],"output_ids":[],"note":1}`, "a-c.logits.bin": hexString(t, emptyLogitsHex),
 		"a.json": caseJSON, "a.logits.bin": hexString(t, floatLogitsHex),
 		"b.stdout.txt": "", ".b.json.tmp-1": "", "notes.md": "", "sub/": "",
 	})
@@ -125,6 +125,13 @@ func TestBrokenCaseCostsNoOther(t *testing.T) {
 		{"a case named engine", floatSide, map[string]string{"engine.layers.bin": layers}, "engine", `got "engine"`},
 		{"layers cut, logits good", floatSide, map[string]string{"x.json": caseJSON, "x.layers.bin": layers[:40], "x.logits.bin": logits}, "x.layers.bin", "8 of 24 bytes after byte 0x20"},
 		{"layers good, logits cut", floatSide, map[string]string{"x.json": caseJSON, "x.layers.bin": layers, "x.logits.bin": logits[:20]}, "x.logits.bin", "4 of 16 bytes after byte 0x10"},
+		{"more output ids than logit rows", floatSide, map[string]string{"x.json": `{"text":"foobar","token_ids":[4,5],"output_ids":[6,7,8]}`, "x.logits.bin": logits}, "x.json",
+			"output_ids: got 3 ids, want 2, one for each logit row (in x.logits.bin)"},
+		{"no output id for two logit rows", `{"name":"e","logits":"i32"}`, map[string]string{"x.json": `{"text":"foobar","token_ids":[4,5],"output_ids":[]}`, "x.logits.bin": hexString(t, int32LogitsHex)}, "x.json",
+			"output_ids: got 0 ids, want 2"},
+		{"a name with an escape sequence and a line break", floatSide, map[string]string{"\x1b[31mred\nx.json": caseJSON, "\x1b[31mred\nx.logits.bin": logits}, "\x1b[31mred\nx.json",
+			`\x1b[31mred\nx.json": name of the case: got "\x1b[31mred\nx", want one without control characters`},
+		{"a name that is no UTF-8", floatSide, map[string]string{"\xff.json": caseJSON, "\xff.logits.bin": logits}, "\xff.json", `got "\xff"`},
 		{"int8 layers under a float side", floatSide, map[string]string{"x.json": caseJSON, "x.layers.bin": codes}, "x.layers.bin", "got 14 trailing bytes"},
 		{"float layers under an int8 side", int8Side, map[string]string{"x.json": caseJSON, "x.layers.bin": layers}, "x.layers.bin", "24 of 38 bytes"},
 		{"a scale of 0", int8Side, map[string]string{"x.json": caseJSON, "x.layers.bin": string(patched([]byte(codes), 51, 0))}, "x.layers.bin", "scale of row 1 at byte 0x33"},
@@ -145,6 +152,9 @@ func TestBrokenCaseCostsNoOther(t *testing.T) {
 			require.Len(t, f.Cases(), 2)
 			for _, c := range f.Cases() {
 				err := c.Check()
+				if err != nil && !isPrintable(err.Error()) {
+					t.Errorf("%q would reach a terminal raw", err)
+				}
 				if c.Name == "good" {
 					require.NoError(t, err)
 					continue

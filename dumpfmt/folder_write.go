@@ -45,9 +45,9 @@ type CaseWriter struct {
 // Case starts the case with the given base name. Where overwriting isn't
 // allowed, an existing NAME.json satisfies errors.Is(err, fs.ErrExist).
 func (w *FolderWriter) Case(name string, c CaseFile) (*CaseWriter, error) {
-	if name == "" || name == engineBase || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
+	if name == "" || name == engineBase || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\") || hasControl(name) {
 		return nil, &UsageError{Op: "FolderWriter.Case", What: "name", Got: strconv.Quote(name),
-			Want: `a base name, not "engine", without separators or a leading dot`}
+			Want: `a base name, not "engine", without separators, control characters or a leading dot`}
 	}
 	data, err := c.encode()
 	if err != nil {
@@ -103,9 +103,21 @@ func (w *CaseWriter) Int8Layers(rows, width int) (*Int8LayersWriter, error) {
 	return d, err
 }
 
-// FloatLogits starts NAME.logits.bin.
+// checkOutputs refuses what Case.OpenFloatLogits would.
+func (w *CaseWriter) checkOutputs(op string, h LogitHeader) error {
+	if ids := w.file.OutputIDs; ids != nil && len(ids) != h.Rows {
+		return usageInt(op, "rows", h.Rows, len(ids))
+	}
+	return nil
+}
+
+// FloatLogits starts NAME.logits.bin, with one row for each of the case's
+// output ids, if it has them.
 func (w *CaseWriter) FloatLogits(h LogitHeader) (*FloatLogitsWriter, error) {
 	if err := w.declared("CaseWriter.FloatLogits", w.folder.engine.Logits, LogitsFloat32); err != nil {
+		return nil, err
+	}
+	if err := w.checkOutputs("CaseWriter.FloatLogits", h); err != nil {
 		return nil, err
 	}
 	d, err := CreateFloatLogits(w.path(suffixLogits), h, w.folder.o)
@@ -115,9 +127,12 @@ func (w *CaseWriter) FloatLogits(h LogitHeader) (*FloatLogitsWriter, error) {
 	return d, err
 }
 
-// Int32Logits starts NAME.logits.bin.
+// Int32Logits starts NAME.logits.bin; see FloatLogits.
 func (w *CaseWriter) Int32Logits(h LogitHeader) (*Int32LogitsWriter, error) {
 	if err := w.declared("CaseWriter.Int32Logits", w.folder.engine.Logits, LogitsInt32); err != nil {
+		return nil, err
+	}
+	if err := w.checkOutputs("CaseWriter.Int32Logits", h); err != nil {
 		return nil, err
 	}
 	d, err := CreateInt32Logits(w.path(suffixLogits), h, w.folder.o)

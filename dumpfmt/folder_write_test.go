@@ -19,7 +19,7 @@ func TestFolderWrittenAndReadBack(t *testing.T) {
 	require.NoError(t, err)
 	prompt, system := "q\u2028", ""
 	c := CaseFile{Text: "foobar", TokenIDs: []int{4, 5}, Prompt: &prompt, System: &system,
-		OutputIDs: []int{}, Extra: map[string]json.RawMessage{"free": json.RawMessage(`[1.50,null]`)}}
+		OutputIDs: []int{7}, Extra: map[string]json.RawMessage{"free": json.RawMessage(`[1.50,null]`)}}
 	cw, err := w.Case("a.b", c)
 	require.NoError(t, err)
 	layers, err := cw.FloatLayers(2, 3)
@@ -27,6 +27,8 @@ func TestFolderWrittenAndReadBack(t *testing.T) {
 	mustDo(t, layers.WriteRow(wantFloats[:3]), layers.WriteRow(wantFloats[3:]))
 	wantUsage(t, cw.Commit()) // the layers aren't committed
 	require.NoError(t, layers.Commit())
+	_, err = cw.Int32Logits(LogitHeader{2, 2})
+	wantUsage(t, err) // its reader would refuse 2 rows for 1 output id
 	logits, err := cw.Int32Logits(LogitHeader{1, 2})
 	require.NoError(t, err)
 	mustDo(t, logits.WriteRow([]int32{8, 9}), logits.Commit())

@@ -63,7 +63,7 @@ func (s *source) read(p []byte, off int64) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return s.short(off, int64(n), strconv.Itoa(len(p)), "")
 	}
-	return fmt.Errorf("dumpfmt: %s %s: read at byte 0x%X: %w", s.format, s.file, off+int64(n), err)
+	return fmt.Errorf("dumpfmt: %s %s: read at byte 0x%X: %w", s.format, Printable(s.file), off+int64(n), err)
 }
 
 func (s *source) broken(off int64, what, got, want string) error {

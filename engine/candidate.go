@@ -58,6 +58,9 @@ type Response struct {
 	OutputIDs []int
 	// Files names where the answer came from, for messages; may be empty.
 	Files ResponseFiles
+	// Notes say what was seen in the answer that is no fault, such as bytes
+	// behind the last row of an int8 layer dump; one line each.
+	Notes []string
 }
 
 // ResponseFiles names the files behind a response; empty when there are none.

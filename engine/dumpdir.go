@@ -127,16 +127,16 @@ func (d *DumpDir) Run(ctx context.Context, req Request) (*Response, error) {
 func samePrompt(c *dumpfmt.Case, want Case) error {
 	if c.File.Text != want.Text {
 		return fmt.Errorf("engine: case file %s: text: got one of fingerprint 0x%016X, want 0x%016X",
-			c.JSONPath, dumpfmt.Fingerprint(c.File.Text), dumpfmt.Fingerprint(want.Text))
+			dumpfmt.Printable(c.JSONPath), dumpfmt.Fingerprint(c.File.Text), dumpfmt.Fingerprint(want.Text))
 	}
 	got := c.File.TokenIDs
 	for i := range min(len(got), len(want.TokenIDs)) {
 		if got[i] != want.TokenIDs[i] {
-			return fmt.Errorf("engine: case file %s: token_ids[%d]: got %d, want %d", c.JSONPath, i, got[i], want.TokenIDs[i])
+			return fmt.Errorf("engine: case file %s: token_ids[%d]: got %d, want %d", dumpfmt.Printable(c.JSONPath), i, got[i], want.TokenIDs[i])
 		}
 	}
 	if len(got) != len(want.TokenIDs) {
-		return fmt.Errorf("engine: case file %s: token_ids: got %d ids, want %d", c.JSONPath, len(got), len(want.TokenIDs))
+		return fmt.Errorf("engine: case file %s: token_ids: got %d ids, want %d", dumpfmt.Printable(c.JSONPath), len(got), len(want.TokenIDs))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type NoAnswerError struct {
 }
 
 func (e *NoAnswerError) Error() string {
-	return fmt.Sprintf("engine: no answer to case %q: %s", e.Case, e.Why)
+	return fmt.Sprintf("engine: no answer to case %q: %s", e.Case, dumpfmt.Printable(e.Why))
 }
 
 // SetupError says that the run can't even ask the candidate: its folder
@@ -28,7 +28,7 @@ type SetupError struct {
 }
 
 func (e *SetupError) Error() string {
-	return fmt.Sprintf("engine: candidate %s: %v", e.Path, e.Err)
+	return fmt.Sprintf("engine: candidate %s: %v", dumpfmt.Printable(e.Path), e.Err)
 }
 
 func (e *SetupError) Unwrap() error { return e.Err }

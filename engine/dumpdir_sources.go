@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
@@ -17,6 +18,9 @@ func (r *Response) openDumps(ctx context.Context, c *dumpfmt.Case, info Info) er
 				return err
 			}
 			r.Layers = int8Rows{d}
+			if n := d.TrailingBytes(); n > 0 {
+				r.Notes = append(r.Notes, fmt.Sprintf("%s: %d bytes after the last row were not read", dumpfmt.Printable(c.LayersPath), n))
+			}
 			if err := checkScales(ctx, d); err != nil {
 				return err
 			}

@@ -127,7 +127,7 @@ func TestDirAnswersFromInt8Dumps(t *testing.T) {
 func TestDirOffersWhatTheCaseHolds(t *testing.T) {
 	probes := `{"embed":{"dtype":"F32","shape":[3,1],"data_offsets":[0,12]}}`
 	d := engine.Dir(folder(t, map[string]string{"engine.json": floatSide,
-		"a.json": caseJSON, "a.logits.bin": raw([]uint64{0, 0}),
+		"a.json": `{"text":"foobar","token_ids":[4,5],"output_ids":[]}`, "a.logits.bin": raw([]uint64{0, 0}),
 		"b.json": caseJSON, "b.probes.safetensors": raw(uint64(len(probes)), []byte(probes), make([]float32, 3))}))
 	r, err := d.Run(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -140,6 +140,21 @@ func TestDirOffersWhatTheCaseHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, r.Layers)
 	require.Nil(t, r.Logits)
+	require.NoError(t, r.Close())
+}
+
+// TestDirNotesTrailingBytes: bytes after the last int8 row are no fault, and
+// are told.
+func TestDirNotesTrailingBytes(t *testing.T) {
+	d := engine.Dir(folder(t, map[string]string{"engine.json": int8Side, "a.json": caseJSON, "a.layers.bin": int8Layers,
+		"b.json": caseJSON, "b.layers.bin": int8Layers + "behind"}))
+	r, err := d.Run(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.Empty(t, r.Notes)
+	require.NoError(t, r.Close())
+	r, err = d.Run(t.Context(), request("b"))
+	require.NoError(t, err)
+	require.Equal(t, []string{r.Files.Layers + ": 6 bytes after the last row were not read"}, r.Notes)
 	require.NoError(t, r.Close())
 }
 
@@ -176,6 +191,7 @@ func TestDirMalformedAnswers(t *testing.T) {
 		{"a scale of -1", int8Side, map[string]string{"x.layers.bin": raw(layerHeader(2, 2, textPrint, 1), []int64{3, -1}, []int8{1, -2}, []int64{-1, 4}, []int8{127, 0})}, "x.layers.bin", false, "scale of row 1 at byte 0x32: got -1*2^4"},
 		{"bytes behind logits", int8Side, map[string]string{"x.logits.bin": int32Logits + "x"}, "x.logits.bin", false, "1 trailing bytes"},
 		{"probes of a type nobody knows", floatSide, map[string]string{"x.layers.bin": floatLayers, "x.probes.safetensors": raw(uint64(len(f4)), []byte(f4), []byte{1})}, "x.probes.safetensors", false, `dtype of tensor "embed"`},
+		{"more output ids than logit rows", floatSide, map[string]string{"x.json": `{"text":"foobar","token_ids":[4,5],"output_ids":[6,7,8]}`, "x.logits.bin": floatLogits}, "x.json", false, "output_ids: got 3 ids, want 1"},
 		{"no dump", floatSide, nil, "x.json", false, "dumps of the case: got none"},
 		{"layers undeclared", `{"name":"e"}`, map[string]string{"x.layers.bin": floatLayers}, "engine.json", false, `key "layers"`},
 		{"a folder for a dump", floatSide, map[string]string{"x.layers.bin/": ""}, "x.layers.bin", false, "file type"},

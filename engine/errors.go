@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+)
 
 // MalformedError says that a candidate's answer is broken: a truncated file, a
 // lying header, another prompt's dump. It is the candidate's fault, never the
@@ -27,7 +31,7 @@ type UnsupportedError struct {
 }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("engine: %s not supported: %s", e.What, e.Why)
+	return fmt.Sprintf("engine: %s not supported: %s", dumpfmt.Printable(e.What), dumpfmt.Printable(e.Why))
 }
 
 // ConfigError says that a model folder or an engine description can't be used:
@@ -40,5 +44,6 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("engine: %s: %s: got %s, want %s", e.File, e.What, e.Got, e.Want)
+	return fmt.Sprintf("engine: %s: %s: got %s, want %s", dumpfmt.Printable(e.File), dumpfmt.Printable(e.What),
+		dumpfmt.Printable(e.Got), dumpfmt.Printable(e.Want))
 }
