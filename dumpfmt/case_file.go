@@ -31,6 +31,15 @@ func ReadCaseFile(path string) (CaseFile, error) {
 	return parseCaseFile(path, data)
 }
 
+// ParseCaseFile reads the JSON text of a case, e.g. one line of a list of
+// prompts. file names it in errors, whose offsets count from the start of data.
+func ParseCaseFile(file string, data []byte) (CaseFile, error) {
+	if len(data) > maxJSON {
+		return CaseFile{}, newJSONScanner(file, formatCaseFile, data).bad(maxJSON, "size", fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d", maxJSON))
+	}
+	return parseCaseFile(file, data)
+}
+
 func parseCaseFile(path string, data []byte) (CaseFile, error) {
 	var c CaseFile
 	s := newJSONScanner(path, formatCaseFile, data)

@@ -19,6 +19,7 @@ import (
 // and one entry here.
 var subcommands = []func(*app) *cobra.Command{
 	newBisect,
+	newCapture,
 	newGate,
 	newInspect,
 	newLayers,

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/tools/internal/selfcheck"
+)
+
+// writeCase checks one outcome, decodes, and writes the case. A *selfcheck.Error
+// means that nothing of it was written.
+func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r promptRow, c reference.Captured, f captureFlags) (capturedCase, error) {
+	ids, rows := r.file.TokenIDs, c.Trace.Rows()
+	out := capturedCase{Name: r.name, Tokens: len(ids), Shared: c.Shared}
+	embedding, err := ref.Embedding(ids[len(ids)-1])
+	if err != nil {
+		return out, err
+	}
+	if err := selfcheck.Finite(rows); err != nil {
+		return out, err
+	}
+	if err := selfcheck.Endpoint(rows, c.LastHidden, embedding); err != nil {
+		return out, err
+	}
+	if err := selfcheck.Interior(rows, c.WholeRows); err != nil {
+		return out, err
+	}
+	out.Rows, out.HiddenSize = len(rows), len(rows[0])
+	out.Fingerprint = fmt.Sprintf("0x%016X", dumpfmt.Fingerprint(r.file.Text))
+
+	file := r.file
+	var logits [][]float32
+	if !f.noLogits {
+		if file.Stop == nil {
+			file.Stop = f.stop
+		}
+		d, err := ref.Decode(ctx, ids, reference.DecodeOptions{MaxNew: f.maxNew, Stop: file.Stop})
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", r.name, err)
+		}
+		file.OutputIDs, logits = d.OutputIDs, d.Logits
+		out.OutputIDs, out.LogitRows, out.StopReason = d.OutputIDs, len(d.Logits), &d.StopReason
+	}
+	cw, err := w.Case(r.name, file)
+	if err != nil {
+		return out, err
+	}
+	if err := writeRows(cw, rows); err != nil {
+		return out, err
+	}
+	if logits != nil {
+		if err := writeLogits(cw, logits); err != nil {
+			return out, err
+		}
+	}
+	return out, cw.Commit()
+}
+
+// writeRows writes the rows as float32, which loses nothing of a float32 run.
+func writeRows(cw *dumpfmt.CaseWriter, rows [][]float64) error {
+	d, err := cw.FloatLayers(len(rows), len(rows[0]))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Abort() }()
+	row := make([]float32, len(rows[0]))
+	for _, r := range rows {
+		for i, x := range r {
+			row[i] = float32(x)
+		}
+		if err := d.WriteRow(row); err != nil {
+			return err
+		}
+	}
+	return d.Commit()
+}
+
+func writeLogits(cw *dumpfmt.CaseWriter, rows [][]float32) error {
+	d, err := cw.FloatLogits(dumpfmt.LogitHeader{Rows: len(rows), Vocab: len(rows[0])})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Abort() }()
+	for _, row := range rows {
+		if err := d.WriteRow(row); err != nil {
+			return err
+		}
+	}
+	return d.Commit()
+}
+
+// describeCapture is the folder's engine.json.
+func describeCapture(i engine.Info, noLogits bool) dumpfmt.EngineFile {
+	e := dumpfmt.EngineFile{
+		Name: i.Name, Version: i.Version, Layers: i.Layers, Logits: i.Logits, DType: i.DType,
+		Weights: i.Weights, Activations: i.Activations, KVCache: i.KVCache, Model: i.Model,
+		Extra: map[string]json.RawMessage{"capture": json.RawMessage(`"token by token, one graph per layer"`)},
+	}
+	if noLogits {
+		e.Logits = ""
+	} else {
+		e.Extra["decode"] = json.RawMessage(`"greedy: one prefill, then token by token"`)
+	}
+	return e
+}
