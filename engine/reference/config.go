@@ -33,6 +33,7 @@ func readConfig(file string, data []byte) (config, error) {
 	case family != "qwen2":
 		return config{}, &engine.UnsupportedError{What: fmt.Sprintf("%s: model_type %q", file, family), Why: "the reference engine has qwen2 only"}
 	}
+	r.refuseOthers()
 	c := config{arch: qwen2Config(r)}
 	theta, rope := ropeConfig(r)
 	c.dtype = dtypeConfig(r)
@@ -75,8 +76,8 @@ func qwen2Config(r *configReader) engine.Arch {
 		r.fail("head_dim", fmt.Sprintf("nothing, and %d / %d heads is not whole", a.Hidden, a.Heads), "a head dimension")
 	}
 	eps, ok := r.float("rms_norm_eps")
-	if !ok || !(eps > 0) || math.IsInf(eps, 0) {
-		r.fail("rms_norm_eps", orNothing(ok, eps), "a number above 0")
+	if !ok || !(eps > 0 && eps < 1) {
+		r.fail("rms_norm_eps", orNothing(ok, eps), "a number between 0 and 1")
 	}
 	a.FinalNormEps = eps
 	a.PerLayer = make([]engine.LayerParams, min(a.Layers, 1<<16))
@@ -100,9 +101,6 @@ func qwen2Config(r *configReader) engine.Arch {
 			}
 		}
 	}
-	if v, ok := r.raw("quantization_config"); ok {
-		r.refuse("quantization_config "+string(v), "only plain float weights are implemented")
-	}
 	return a
 }
 
@@ -119,14 +117,18 @@ func ropeConfig(r *configReader) (theta float64, nested []*configReader) {
 			continue
 		}
 		nested = append(nested, sub)
+		typed := false
 		for _, k := range []string{"rope_type", "type"} {
-			if kind, ok := sub.text(k); ok && kind != "default" {
+			kind, ok := sub.text(k)
+			typed = typed || ok
+			if ok && kind != "default" {
 				sub.refuse(fmt.Sprintf("%s %q", k, kind), "only the default rotary embedding is implemented")
 			}
 		}
-		if f, ok := sub.float("partial_rotary_factor"); ok && f != 1 {
-			sub.refuse(fmt.Sprintf("partial_rotary_factor %v", f), "only rotation of the whole head is implemented")
+		if key == "rope_scaling" && !typed && len(sub.keys) > 0 {
+			r.refuse("rope_scaling without a type", "only the default rotary embedding is implemented")
 		}
+		sub.refuseOthers()
 		inner, ok := sub.float("rope_theta")
 		if !ok {
 			continue

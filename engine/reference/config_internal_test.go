@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -12,9 +13,20 @@ import (
 const minimalConfig = `{"model_type":"qwen2","hidden_size":64,"intermediate_size":176,"num_hidden_layers":2,
 "num_attention_heads":4,"vocab_size":100,"rms_norm_eps":1e-06,"rope_theta":1e6}`
 
-// with adds keys to minimalConfig; a later key replaces an earlier one, as in
-// every JSON reader that keeps the last.
-func with(keys string) string { return strings.TrimSuffix(minimalConfig, "}") + "," + keys + "}" }
+// with adds keys to minimalConfig, or replaces its own.
+func with(keys string) string {
+	var base map[string]json.RawMessage
+	for _, text := range []string{minimalConfig, "{" + keys + "}"} {
+		if err := json.Unmarshal([]byte(text), &base); err != nil {
+			panic(err)
+		}
+	}
+	out, err := json.Marshal(base)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
 
 func TestConfigDefaults(t *testing.T) {
 	c, err := readConfig("config.json", []byte(minimalConfig))
@@ -34,6 +46,8 @@ func TestConfigAcceptsAgreement(t *testing.T) {
 		`"dtype":"float16","torch_dtype":"torch.float16"`,
 		`"head_dim":null,"num_key_value_heads":null`,
 		`"hidden_size":64.0`,
+		`"attention_bias":true,"mlp_bias":false,"partial_rotary_factor":1,"text_config":null,"use_mrope":false,"logit_scale":1.0`,
+		`"rope_scaling":{},"quantization_config":null,"rms_norm_eps":1e-5,"is_encoder_decoder":false`,
 		`"rope_theta":null,"rope_parameters":{"rope_theta":1e6}`,
 	} {
 		c, err := readConfig("config.json", []byte(with(keys)))
@@ -52,7 +66,10 @@ func TestConfigRefusals(t *testing.T) {
 		{"not JSON", `{"model_type":`, false, "JSON"},
 		{"not an object", `[1]`, false, "JSON"},
 		{"null", `null`, false, "want an object"},
-		{"two documents", minimalConfig + "{}", false, "more data"},
+		{"two documents", minimalConfig + "{}", false, "JSON: after the JSON value at byte"},
+		{"a key twice", `{"hidden_size":32,` + minimalConfig[1:], false, `got key "hidden_size" twice, want each key once`},
+		{"a nested key twice", with(`"id2label":{"0":"a","0":"b"}`), false, `JSON: id2label at byte`},
+		{"a key twice, once escaped", `{"\u0068idden_size":32,` + minimalConfig[1:], false, `got key "hidden_size" twice`},
 		{"no model type", strings.Replace(minimalConfig, "model_type", "kind", 1), false, "model_type: got nothing"},
 		{"unknown model type", with(`"model_type":"mamba"`), true, `model_type "mamba"`},
 		{"unknown architecture", with(`"architectures":["Qwen2ForSequenceClassification"]`), true, "Qwen2ForSequenceClassification"},
@@ -67,6 +84,7 @@ func TestConfigRefusals(t *testing.T) {
 		{"indivisible key-value heads", with(`"num_key_value_heads":3`), false, "attention heads: got 4"},
 		{"no eps", strings.Replace(minimalConfig, "rms_norm_eps", "layer_norm_eps", 1), false, "rms_norm_eps: got nothing"},
 		{"zero eps", with(`"rms_norm_eps":0`), false, "rms_norm_eps: got 0"},
+		{"eps of 1", with(`"rms_norm_eps":1`), false, "rms_norm_eps: got 1, want a number between 0 and 1"},
 		{"no rope_theta", strings.Replace(minimalConfig, "rope_theta", "theta", 1), false, "rope_theta: got nothing"},
 		{"negative rope_theta", with(`"rope_theta":-1`), false, "rope_theta: got -1"},
 		{"contradicting rope_theta", with(`"rope_parameters":{"rope_theta":10000.0,"rope_type":"default"}`), false,
@@ -75,6 +93,17 @@ func TestConfigRefusals(t *testing.T) {
 		{"strange dtype", with(`"dtype":"float8_e4m3fn"`), true, "float8_e4m3fn"},
 		{"rope type", with(`"rope_parameters":{"rope_type":"yarn","factor":4}`), true, `rope_parameters.rope_type "yarn"`},
 		{"rope scaling", with(`"rope_scaling":{"type":"linear","factor":4}`), true, `rope_scaling.type "linear"`},
+		{"rope scaling without a type", with(`"rope_scaling":{"original_max_position_embeddings":4}`), true, `rope_scaling without a type`},
+		{"rope factor", with(`"rope_parameters":{"factor":4}`), true, `rope_parameters.factor 4`},
+		{"partial rotation at the top", with(`"partial_rotary_factor":0.5`), true, "partial_rotary_factor 0.5 not supported: it must be 1"},
+		{"partial rotation in a string", with(`"partial_rotary_factor":"1"`), true, `partial_rotary_factor "1"`},
+		{"feed-forward biases", with(`"mlp_bias":true`), true, "mlp_bias true not supported: it must be false"},
+		{"no attention biases", with(`"attention_bias":false`), true, "attention_bias false not supported: it must be true"},
+		{"nested model", with(`"text_config":{"hidden_size":64}`), true, `text_config {"hidden_size":64} not supported: it must not be there`},
+		{"capped logits", with(`"final_logit_softcapping":30.0`), true, "final_logit_softcapping 30.0"},
+		{"capped scores", with(`"attn_logit_softcapping":50`), true, "attn_logit_softcapping 50"},
+		{"scaled embedding", with(`"embedding_multiplier":12`), true, "embedding_multiplier 12"},
+		{"experts", with(`"num_experts":60`), true, "num_experts 60"},
 		{"partial rotation", with(`"rope_parameters":{"partial_rotary_factor":0.5}`), true, "partial_rotary_factor 0.5"},
 		{"activation", with(`"hidden_act":"gelu"`), true, `hidden_act "gelu"`},
 		{"sliding window", with(`"use_sliding_window":true`), true, "use_sliding_window"},

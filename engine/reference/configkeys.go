@@ -14,7 +14,6 @@ var harmlessKeys = map[string]string{
 	"eos_token_id":                 "no generation here",
 	"id2label":                     "classification heads",
 	"initializer_range":            "training only",
-	"is_encoder_decoder":           "false for every qwen2",
 	"label2id":                     "classification heads",
 	"max_window_layers":            "matters with use_sliding_window only, which is refused",
 	"output_attentions":            "what transformers returns, not what it computes",

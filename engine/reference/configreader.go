@@ -3,10 +3,12 @@ package reference
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
 
@@ -23,17 +25,28 @@ type configReader struct {
 
 func newConfigReader(file string, data []byte) (*configReader, error) {
 	r := &configReader{file: file, used: map[string]bool{}, err: new(error)}
+	if err := checkJSON(file, data); err != nil {
+		return nil, err
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&r.keys); err != nil {
 		return nil, &engine.ConfigError{File: file, What: "JSON", Got: err.Error(), Want: "an object"}
-	}
-	if dec.More() {
-		return nil, &engine.ConfigError{File: file, What: fmt.Sprintf("byte 0x%x", dec.InputOffset()), Got: "more data", Want: "the end of the file"}
 	}
 	if r.keys == nil {
 		return nil, &engine.ConfigError{File: file, What: "JSON", Got: "null", Want: "an object"}
 	}
 	return r, nil
+}
+
+// checkJSON refuses what encoding/json lets pass, such as a key twice in one
+// object, of which it takes the last.
+func checkJSON(file string, data []byte) error {
+	err := dumpfmt.CheckJSON(file, data)
+	var bad *dumpfmt.FormatError
+	if errors.As(err, &bad) {
+		return &engine.ConfigError{File: file, What: fmt.Sprintf("JSON: %s at byte 0x%X", bad.What, bad.Offset), Got: bad.Got, Want: bad.Want}
+	}
+	return err
 }
 
 func (r *configReader) fail(key, got, want string) {

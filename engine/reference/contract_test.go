@@ -82,8 +82,10 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 	e := mustNew(t, randomWeights(smallArch(), 1))
 	prompts := [][]int{prompt(3, 50), prompt(8, 50), prompt(9, 50)}
 	var want [][][]float64
+	var decoded []reference.Decoded
 	for _, ids := range prompts {
 		want = append(want, capture(t, small(), ids).Rows())
+		decoded = append(decoded, decode(t, small(), ids, reference.DecodeOptions{}))
 	}
 	shared := capture(t, small(), prompts[1])
 	var wg sync.WaitGroup
@@ -104,6 +106,19 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 			}
 			if _, err := e.Logits(bg, rows[3]); err != nil {
 				t.Errorf("run %d: Logits: %v", i, err)
+			}
+			got, err := e.Decode(bg, ids, reference.DecodeOptions{})
+			if err != nil || !sameBits(wide(got.Logits), wide(decoded[i%3].Logits)) {
+				t.Errorf("run %d: Decode: error %v, or other bits than alone", i, err)
+			}
+			err = e.CaptureMany(bg, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
+				if !sameBits(c.Trace.Rows(), want[c.Index]) || !sameBits(c.WholeRows, want[c.Index]) {
+					t.Errorf("run %d: CaptureMany: prompt %d: other bits than alone", i, c.Index)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("run %d: CaptureMany: %v", i, err)
 			}
 			if _, err := e.Float64(); err != nil {
 				t.Errorf("run %d: Float64: %v", i, err)

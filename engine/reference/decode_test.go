@@ -165,7 +165,9 @@ func TestDecodeRefusals(t *testing.T) {
 	a := smallArch()
 	a.TiedHead = false
 	w := randomWeights(a, 1)
-	w.tensors["lm_head.weight"].Data[7*a.Hidden] = float32(math.Inf(1))
+	for i := range a.Hidden { // finite, and their products overflow
+		w.tensors["lm_head.weight"].Data[7*a.Hidden+i] = math.MaxFloat32
+	}
 	_, err = mustNew(t, w).Decode(bg, []int{1, 2}, reference.DecodeOptions{})
 	require.ErrorContains(t, err, "reference: logit row 0: id 7: got ")
 	require.ErrorContains(t, err, "want a finite value")

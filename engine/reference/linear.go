@@ -78,7 +78,8 @@ func uploadSlots(d device, w engine.Weights, prefix string, slots []slot) ([]*te
 	return all, nil
 }
 
-// fetch asks w for a tensor and checks its shape and size.
+// fetch asks w for a tensor and checks its shape, its size and that its values
+// are finite: a NaN would be what every comparison is made with.
 func fetch(w engine.Weights, name string, want []int) (engine.Tensor, error) {
 	t, err := w.Tensor(name)
 	if err != nil {
@@ -94,6 +95,12 @@ func fetch(w engine.Weights, name string, want []int) (engine.Tensor, error) {
 	if len(t.Data) != n {
 		return engine.Tensor{}, &engine.ConfigError{File: "weights", What: "tensor " + name,
 			Got: fmt.Sprintf("%d values", len(t.Data)), Want: fmt.Sprintf("%d values", n)}
+	}
+	for i, v := range t.Data {
+		if v-v != 0 { // NaN and the infinities
+			return engine.Tensor{}, &engine.ConfigError{File: "weights", What: fmt.Sprintf("tensor %s: element %d", name, i),
+				Got: fmt.Sprint(v), Want: "a finite value"}
+		}
 	}
 	return t, nil
 }

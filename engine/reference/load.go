@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -117,7 +120,8 @@ func load(f folder) (_ *Checkpoint, err error) {
 	return c, nil
 }
 
-// checkTensors demands every tensor of the model, and lists the others.
+// checkTensors demands every tensor of the model, refuses those of layers that
+// the config doesn't have, which would be a model cut short, and lists the others.
 func (c *Checkpoint) checkTensors() error {
 	needed := map[string]bool{}
 	for _, s := range qwen2Tensors(c.cfg.arch) {
@@ -130,13 +134,28 @@ func (c *Checkpoint) checkTensors() error {
 			return err
 		}
 	}
-	for name := range c.where {
-		if !needed[name] {
-			c.unused = append(c.unused, name)
+	for _, name := range slices.Sorted(maps.Keys(c.where)) {
+		if needed[name] {
+			continue
 		}
+		if n, ok := layerOf(name); ok && n >= c.cfg.arch.Layers {
+			return &engine.ConfigError{File: c.where[name].file, What: "tensor " + name,
+				Got: fmt.Sprintf("one of layer %d", n), Want: fmt.Sprintf("layers below %d, the num_hidden_layers of %s", c.cfg.arch.Layers, configName)}
+		}
+		c.unused = append(c.unused, name)
 	}
-	slices.Sort(c.unused)
 	return nil
+}
+
+// layerOf is the decoder layer that a tensor's name places it in.
+func layerOf(name string) (int, bool) {
+	rest, ok := strings.CutPrefix(name, "model.layers.")
+	if !ok {
+		return 0, false
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	return int(n), err == nil
 }
 
 func (c *Checkpoint) missing(name, want string) error {

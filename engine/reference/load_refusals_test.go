@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,13 @@ func TestLoadRefusesBadWeights(t *testing.T) {
 				w["model.layers.0.self_attn.q_proj.weight"] = engine.Tensor{Shape: []int{24, 32}, Data: q.Data}
 			})
 		}, false, "model.safetensors: tensor model.layers.0.self_attn.q_proj.weight: got shape [24 32], want shape [32 24]"},
+		{"a layer more than the config has", func(f files) {
+			f["config.json"] = []byte(strings.NewReplacer(`"num_hidden_layers":3`, `"num_hidden_layers":2`,
+				`["full_attention","full_attention",`, `["full_attention",`).Replace(configNew))
+		}, false, "model.safetensors: tensor model.layers.2.input_layernorm.weight: got one of layer 2, want layers below 2, the num_hidden_layers of config.json"},
+		{"a config with a key twice", func(f files) {
+			f["config.json"] = []byte(strings.Replace(configNew, `"num_hidden_layers":3`, `"num_hidden_layers":3,"num_hidden_layers":2`, 1))
+		}, false, `config.json: JSON: the value at byte`},
 		{"untied head without one", func(f files) {
 			f["config.json"] = []byte(strings.Replace(configNew, `"tie_word_embeddings":true`, `"tie_word_embeddings":false`, 1))
 		}, false, "tensor lm_head.weight: got nothing, want shape [50 24]"},
@@ -109,6 +117,9 @@ func TestLoadRefusesBadIndexes(t *testing.T) {
 		{"tensor in two files", func(f files) {
 			f[second] = safetensorsFile(t, "F32", map[string]engine.Tensor{"model.norm.weight": modelWeights()["model.norm.weight"]})
 		}, "tensor model.norm.weight: got a second one"},
+		{"a tensor twice", func(f files) {
+			f[indexName] = bytes.Replace(f[indexName], []byte(`"weight_map":{`), []byte(`"weight_map":{"model.norm.weight":"`+second+`",`), 1)
+		}, `key "model.norm.weight" twice`},
 		{"not an index", func(f files) { f[indexName] = []byte("[]") }, indexName + ": JSON"},
 		{"nothing in it", func(f files) { f[indexName] = []byte("{}") }, "tensor model.embed_tokens.weight: got nothing"},
 	} {
@@ -153,4 +164,26 @@ func TestLoadRefusesPaths(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrInvalid)
 	_, err = reference.LoadFS(goodModel(t).inMemory(), "elsewhere")
 	requireConfigError(t, err, "elsewhere/config.json: file: got nothing")
+}
+
+// TestNewRefusesNonFiniteWeights: whatever is in the weights, every tensor and
+// every place in it is looked at.
+func TestNewRefusesNonFiniteWeights(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		at     int
+		value  float64
+		want   string
+	}{
+		{"model.norm.weight", 23, math.NaN(), "tensor model.norm.weight: element 23: got NaN, want a finite value"},
+		{"model.embed_tokens.weight", 0, math.Inf(1), "tensor model.embed_tokens.weight: element 0: got +Inf"},
+		{"model.layers.2.mlp.down_proj.weight", 959, math.Inf(-1), "tensor model.layers.2.mlp.down_proj.weight: element 959: got -Inf"},
+		{"model.layers.1.self_attn.q_proj.bias", 5, math.NaN(), "tensor model.layers.1.self_attn.q_proj.bias: element 5: got NaN"},
+	} {
+		w := modelWeights()
+		w[c.tensor].Data[c.at] = float32(c.value)
+		f := files{"config.json": []byte(configNew), "model.safetensors": safetensorsFile(t, "BF16", w)}
+		_, err := reference.Open(f.onDisk(t))
+		requireConfigError(t, err, c.want)
+	}
 }

@@ -32,6 +32,9 @@ func (c *Checkpoint) openShards(f folder) error {
 		return &engine.ConfigError{File: f.show(""), What: "weights", Got: "nothing", Want: singleName + " or " + indexName}
 	}
 	c.file = f.show(indexName)
+	if err := checkJSON(c.file, data); err != nil {
+		return err
+	}
 	var index struct {
 		Map map[string]string `json:"weight_map"`
 	}
