@@ -28,10 +28,10 @@ bench-peer: ## CPU time per token at the 0.5B shape against transformers (PEER_P
 		$(GO) test -run '^$$' -bench HalfBillion -benchtime 3x -timeout 20m -v ./engine/reference
 
 fuzz: ## every fuzz target for FUZZTIME (default 10s)
-	@set -e; for pkg in $$($(GO) list ./...); do \
-		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c 6-); do \
+			echo "fuzz $$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
 		done; \
 	done
 
