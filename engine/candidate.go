@@ -45,6 +45,12 @@ type Info struct {
 // Request asks a candidate for one case.
 type Request struct {
 	Case Case
+	// DecodeSteps is how many tokens to decode greedily after the prompt; 0
+	// leaves it to the candidate.
+	DecodeSteps int
+	// Probes are the places in the model that are wanted beside the dumps; none
+	// leaves it to the candidate.
+	Probes []Probe
 }
 
 // Response is a candidate's answer. A nil source means that the candidate
@@ -61,6 +67,8 @@ type Response struct {
 	// Notes say what was seen in the answer that is no fault, such as bytes
 	// behind the last row of an int8 layer dump; one line each.
 	Notes []string
+
+	release func() // gives back what the answer was kept in; may be nil
 }
 
 // ResponseFiles names the files behind a response; empty when there are none.
@@ -70,6 +78,9 @@ type ResponseFiles struct {
 
 // Close releases the files behind the response.
 func (r *Response) Close() error {
+	if r.release != nil {
+		defer r.release()
+	}
 	var first error
 	for _, c := range []interface{ Close() error }{r.Layers, r.Logits} {
 		if c == nil {
@@ -125,6 +136,13 @@ type LogitSource interface {
 type Candidate interface {
 	Info(ctx context.Context) (Info, error)
 	Run(ctx context.Context, req Request) (*Response, error)
+}
+
+// SelfTimed marks a candidate that bounds the work on a case by itself, and that
+// may let a request wait for its turn: a caller's own deadline per case would
+// count the waiting, and doesn't apply to its Run.
+type SelfTimed interface {
+	TimesItself()
 }
 
 // CaseLister is a candidate that brings its own cases, as a dump folder does.

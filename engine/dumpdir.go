@@ -52,11 +52,7 @@ func (d *DumpDir) load(ctx context.Context) error {
 				d.err = &SetupError{Path: d.folder, Err: d.err}
 			}
 		}
-		d.info = Info{
-			Name: e.Name, Version: e.Version, Layers: e.Layers, Logits: e.Logits,
-			Weights: e.Weights, Activations: e.Activations, KVCache: e.KVCache,
-			DType: e.DType, Model: e.Model,
-		}
+		d.info = infoOf(e)
 	})
 	return d.err
 }

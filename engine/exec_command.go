@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// CommandError says that a command line can't be used. Nothing was run.
+type CommandError struct {
+	Command string
+	// Offset is the byte at fault, or -1.
+	Offset int
+	Why    string
+}
+
+func (e *CommandError) Error() string {
+	at := ""
+	if e.Offset >= 0 {
+		at = fmt.Sprintf(" at byte %d", e.Offset)
+	}
+	return fmt.Sprintf("engine: command %q%s: %s", e.Command, at, e.Why)
+}
+
+// Placeholders of the command line of [Exec].
+const (
+	placeIDs      = "ids"
+	placeIDsFile  = "ids_file"
+	placeTextFile = "text_file"
+	placeLayers   = "layers"
+	placeLogits   = "logits"
+	placeDir      = "dir"
+)
+
+// placeholder is {word}, or {{word}} for the text {word} itself.
+var placeholder = regexp.MustCompile(`\{\{[a-z_]+\}\}|\{[a-z_]+\}`)
+
+// shellOnly is what a shell would take apart or replace outside quotes. It is
+// refused rather than passed on: a program that gets "|" as an argument does
+// something else than its author meant.
+const shellOnly = "|&;<>()$`*?[#~"
+
+// command is a command line whose placeholders are known.
+type command struct {
+	line  string
+	words []string
+	shell bool
+}
+
+// parseCommand takes a command line apart as a shell would, or leaves it to one,
+// and refuses placeholders other than those allowed.
+func parseCommand(line string, shell bool, allowed ...string) (command, error) {
+	c := command{line: line, shell: shell}
+	var err error
+	if shell {
+		c.words = []string{line}
+	} else if c.words, err = splitWords(line); err != nil {
+		return c, err
+	}
+	if len(c.words) == 0 || strings.TrimSpace(c.words[0]) == "" {
+		return c, &CommandError{Command: line, Offset: -1, Why: "got no program"}
+	}
+	for _, w := range c.words {
+		for _, p := range placeholder.FindAllString(w, -1) {
+			if strings.HasPrefix(p, "{{") || slices.Contains(allowed, strings.Trim(p, "{}")) {
+				continue
+			}
+			want := "none: the cases come on standard input"
+			if len(allowed) > 0 {
+				want = "{" + strings.Join(allowed, "}, {") + "}"
+			}
+			return c, &CommandError{Command: line, Offset: strings.Index(line, p),
+				Why: fmt.Sprintf("got the placeholder %s, want %s (write {%s} for the text itself)", p, want, p)}
+		}
+	}
+	return c, nil
+}
+
+// uses tells whether one of the placeholders is there.
+func (c command) uses(names ...string) bool {
+	return slices.ContainsFunc(c.words, func(w string) bool {
+		return slices.ContainsFunc(placeholder.FindAllString(w, -1), func(p string) bool {
+			return !strings.HasPrefix(p, "{{") && slices.Contains(names, strings.Trim(p, "{}"))
+		})
+	})
+}
+
+// plain are the values that a shell leaves as they are, quoted or not.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,=@%+-]+$`)
+
+// argv replaces the placeholders.
+func (c command) argv(values map[string]string) ([]string, error) {
+	words := make([]string, len(c.words))
+	for i, w := range c.words {
+		var err error
+		words[i] = placeholder.ReplaceAllStringFunc(w, func(p string) string {
+			if strings.HasPrefix(p, "{{") {
+				return p[1 : len(p)-1]
+			}
+			v := values[strings.Trim(p, "{}")]
+			switch {
+			case c.shell && !plain.MatchString(v):
+				err = &CommandError{Command: c.line, Offset: -1,
+					Why: fmt.Sprintf("%s: got %q, which a shell would take apart: use another folder for temporary files", p, v)}
+			case len(v) > maxArgument:
+				err = &CommandError{Command: c.line, Offset: -1,
+					Why: fmt.Sprintf("%s: got %d bytes, want at most %d in one argument: use {%s}", p, len(v), maxArgument, placeIDsFile)}
+			}
+			return v
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if c.shell {
+		return []string{"/bin/sh", "-c", words[0]}, nil
+	}
+	return words, nil
+}
+
+// maxArgument is what Linux allows in one argument (MAX_ARG_STRLEN, 32 pages),
+// less some room for what stands around the placeholder.
+const maxArgument = 128<<10 - 4096
+
+// splitWords splits at white space. Single quotes keep everything, double quotes
+// everything but a backslash before ", \, $, ` and a newline, and a backslash
+// outside quotes keeps the next byte, as in POSIX 2.2 (Quoting).
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word []byte
+	begun := false
+	bad := func(at int, format string, args ...any) ([]string, error) {
+		return nil, &CommandError{Command: line, Offset: at, Why: fmt.Sprintf(format, args...)}
+	}
+	if at := strings.IndexByte(line, 0); at >= 0 {
+		return bad(at, "got a NUL byte")
+	}
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if begun {
+				words, word, begun = append(words, string(word)), nil, false
+			}
+		case c == '\'':
+			end := strings.IndexByte(line[i+1:], '\'')
+			if end < 0 {
+				return bad(i, "got a single quote that nothing closes")
+			}
+			word, begun = append(word, line[i+1:i+1+end]...), true
+			i += end + 1
+		case c == '"':
+			open := i
+			for i++; ; i++ {
+				if i >= len(line) {
+					return bad(open, "got a double quote that nothing closes")
+				}
+				if line[i] == '"' {
+					break
+				}
+				if line[i] == '$' || line[i] == '`' {
+					return bad(i, "got %q in double quotes, which needs a shell: ask for one, or use single quotes", line[i])
+				}
+				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`\n", line[i+1]) >= 0 {
+					if i++; line[i] == '\n' {
+						continue // a line that goes on
+					}
+				}
+				word = append(word, line[i])
+			}
+			begun = true
+		case c == '\\':
+			if i++; i >= len(line) {
+				return bad(i-1, "got a backslash with nothing after it")
+			}
+			if line[i] != '\n' {
+				word, begun = append(word, line[i]), true
+			}
+		case strings.IndexByte(shellOnly, c) >= 0 && (!begun || c != '#' && c != '~'):
+			return bad(i, "got %q outside quotes, which needs a shell: ask for one, or quote it", c)
+		default:
+			word, begun = append(word, c), true
+		}
+	}
+	if begun {
+		words = append(words, string(word))
+	}
+	return words, nil
+}

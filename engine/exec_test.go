@@ -1,0 +1,326 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// fakeArgs are the arguments of every fake of fakeExec.
+const fakeArgs = " {ids_file} {text_file} {dir} "
+
+// execFake returns the fake as a candidate, and the folder in which it may leave
+// nothing.
+func execFake(t *testing.T, mode string, o engine.ProgramOptions) (*engine.ExecCandidate, string) {
+	t.Helper()
+	o.TempDir, o.Env = t.TempDir(), quickEnd
+	name, arg, _ := strings.Cut(mode, ":")
+	e, err := engine.Exec(fakeLine("exec", "'"+name+"'"+fakeArgs+arg), o)
+	require.NoError(t, err)
+	return e, o.TempDir
+}
+
+func requireEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries, "the case's folder is to be removed")
+}
+
+var float32Side = &engine.Info{Name: "declared", Layers: engine.LayersFloat32, Logits: engine.LogitsInt32}
+
+func TestExecAnswers(t *testing.T) {
+	e, temp := execFake(t, "right", engine.ProgramOptions{})
+	info, err := e.Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engine.Info{Name: "fake", Layers: "f32", Logits: "i32", KVCache: "int8"}, info)
+	requireEmpty(t, temp)
+	r, err := e.Run(t.Context(), request("any/name"))
+	require.NoError(t, err)
+	require.Nil(t, r.Logits)
+	require.Nil(t, r.OutputIDs)
+	require.Equal(t, engine.ResponseFiles{Layers: "{dir}/case.layers.bin"}, r.Files)
+	require.Equal(t, engine.CaptureHeader{Rows: 2, Width: 2, Fingerprint: textPrint, Mode: 1}, r.Layers.Header())
+	wantRow(t, r.Layers, 0, 0, 4, 5)
+	wantRow(t, r.Layers, 1, 0, -4, -5)
+	require.NoError(t, r.Close())
+	requireEmpty(t, temp)
+}
+
+func TestExecAnswersWithLogitsAndTokens(t *testing.T) {
+	e, temp := execFake(t, "output ids", engine.ProgramOptions{})
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	require.Equal(t, []int{6}, r.OutputIDs)
+	row := make([]float64, 3)
+	require.NoError(t, r.Logits.Row(0, row))
+	if row[0] != 5 || row[1] != -7 || row[2] != 0 {
+		t.Errorf("logits: got %v, want [5 -7 0]", row)
+	}
+	require.NoError(t, r.Close())
+	requireEmpty(t, temp)
+}
+
+func TestExecTakesWhatTheOptionsDeclare(t *testing.T) {
+	e, _ := execFake(t, "undeclared", engine.ProgramOptions{Info: float32Side})
+	info, err := e.Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, *float32Side, info)
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	wantRow(t, r.Layers, 0, 0, 4, 5)
+	require.NoError(t, r.Close())
+}
+
+func TestExecBrokenAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		mode       string
+		info       *engine.Info
+		file       string
+		provenance bool
+		want       string
+	}{
+		{"half", nil, "case.layers.bin", false, "11 of 16 bytes after byte 0x20"},
+		{"garbage", nil, "case.layers.bin", false, "capture mode at byte 0x18"},
+		{"another prompt", nil, "case.layers.bin", true, "want 0x85944171F73967E8"},
+		{"another case", nil, "case.json", true, "token_ids[0]: got 9, want 4"},
+		{"undeclared", nil, "engine.json", false, "got none"},
+		{"undeclared", &engine.Info{Name: "no types"}, "engine.json", false, `key "layers"`},
+		{"other types", float32Side, "engine.json", false, `layers: got "int8-scaled", want "f32"`},
+		{"broken engine.json", nil, "engine.json", false, "got the end"},
+		{"device", nil, "case.layers.bin", false, "file type"},
+		{"folder", nil, "case.layers.bin", false, "file type"},
+	} {
+		t.Run(tt.mode, func(t *testing.T) {
+			e, temp := execFake(t, tt.mode, engine.ProgramOptions{Info: tt.info})
+			r, err := e.Run(t.Context(), request("x"))
+			require.Nil(t, r)
+			var bad *engine.MalformedError
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, "{dir}/"+tt.file, bad.File)
+			require.Equal(t, tt.provenance, bad.Provenance)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), temp, "the folder is gone when the message is read")
+			requireEmpty(t, temp)
+		})
+	}
+}
+
+func TestExecAnswersMustAgree(t *testing.T) {
+	// The first answer declares; a later one that declares something else is
+	// broken, whichever came first.
+	dir := t.TempDir()
+	script := filepath.Join(dir, "s.sh")
+	require.NoError(t, os.WriteFile(script, []byte(`echo '{"name":"e","layers":"'$(cat "$1")'"}' > "$2/engine.json"; printf x > "$2/case.layers.bin"`), 0o666))
+	kind := filepath.Join(dir, "kind")
+	require.NoError(t, os.WriteFile(kind, []byte("f32"), 0o666))
+	e, err := engine.Exec("sh "+script+" "+kind+" {dir} {ids}", engine.ProgramOptions{})
+	require.NoError(t, err)
+	_, err = e.Info(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(kind, []byte("int8-scaled"), 0o666))
+	_, err = e.Run(t.Context(), request("x"))
+	require.ErrorContains(t, err, `engine.json: layers: got "int8-scaled", want "f32" as declared before`)
+}
+
+func TestExecNoAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		mode           string
+		code           int
+		signal         string
+		timedOut       bool
+		stderr, wanted string
+	}{
+		{"crash", 3, "", false, "out of memory in layer 7\n", `exit code 3; its standard error ends in "out of memory in layer 7\n"`},
+		{"silent crash", 3, "", false, "", "exit code 3; nothing on its standard error"},
+		{"nothing", 0, "", false, "forgot the dump\n", "exit code 0, and no dump was written"},
+		{"folder gone", 0, "", false, "", "no dump was written"},
+		{"hang", -1, "terminated", true, "", "no answer within 500ms"},
+		{"no such mode", 4, "", false, "fake: no such mode: no such mode\n", "exit code 4"},
+	} {
+		t.Run(tt.mode, func(t *testing.T) {
+			o := engine.ProgramOptions{Info: float32Side}
+			if tt.timedOut {
+				o.Timeout = 500 * time.Millisecond
+			}
+			e, temp := execFake(t, tt.mode, o)
+			r, err := e.Run(t.Context(), request("x"))
+			require.Nil(t, r)
+			var dead *engine.ProcessError
+			require.ErrorAs(t, err, &dead)
+			require.Equal(t, "x", dead.Case)
+			require.Equal(t, tt.code, dead.ExitCode)
+			require.Equal(t, tt.signal, dead.Signal)
+			require.Equal(t, tt.timedOut, dead.TimedOut)
+			require.Equal(t, tt.stderr, dead.Stderr)
+			require.ErrorContains(t, err, tt.wanted)
+			requireEmpty(t, temp)
+		})
+	}
+}
+
+func TestExecInfoOfAProgramThatFails(t *testing.T) {
+	e, temp := execFake(t, "crash", engine.ProgramOptions{})
+	_, err := e.Info(t.Context())
+	var dead *engine.ProcessError
+	require.ErrorAs(t, err, &dead)
+	requireEmpty(t, temp)
+	// One that doesn't know the fake prompt can still say what it is.
+	e, _ = execFake(t, "unsupported", engine.ProgramOptions{})
+	info, err := e.Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "fake", info.Name)
+}
+
+func TestExecUnsupported(t *testing.T) {
+	e, temp := execFake(t, "unsupported", engine.ProgramOptions{})
+	_, err := e.Run(t.Context(), request("x"))
+	var un *engine.UnsupportedError
+	require.ErrorAs(t, err, &un)
+	require.Equal(t, &engine.UnsupportedError{What: `case "x"`, Why: "prompts of this length are not supported"}, un)
+	requireEmpty(t, temp)
+}
+
+func TestExecKeepsTheEndOfAFlood(t *testing.T) {
+	e, _ := execFake(t, "flood:pass", engine.ProgramOptions{})
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+
+	e, _ = execFake(t, "flood:fail", engine.ProgramOptions{})
+	_, err = e.Run(t.Context(), request("x"))
+	var dead *engine.ProcessError
+	require.ErrorAs(t, err, &dead)
+	require.Equal(t, 5, dead.ExitCode)
+	require.Len(t, dead.Stderr, 64<<10)
+	require.True(t, strings.HasSuffix(dead.Stderr, "the last words\n"))
+	require.Less(t, len(err.Error()), 4096, "a message stays readable")
+}
+
+func TestExecThatCantRun(t *testing.T) {
+	e, err := engine.Exec("/no/such/program {ids} {dir}", engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, err)
+	var setup *engine.SetupError
+	_, err = e.Info(t.Context())
+	require.ErrorAs(t, err, &setup)
+	require.Equal(t, "/no/such/program", setup.Path)
+	_, err = e.Run(t.Context(), request("x"))
+	require.ErrorAs(t, err, &setup)
+
+	e, temp := execFake(t, "right", engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, os.Remove(temp))
+	_, err = e.Run(t.Context(), request("x"))
+	require.ErrorAs(t, err, &setup)
+	require.Equal(t, temp, setup.Path)
+}
+
+func TestExecRunsOneAtATime(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "lock")
+	e, temp := execFake(t, "alone:'"+lock+"'", engine.ProgramOptions{Info: float32Side})
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			r, err := e.Run(t.Context(), request("x"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	requireEmpty(t, temp)
+}
+
+func TestExecInParallel(t *testing.T) {
+	e, temp := execFake(t, "right", engine.ProgramOptions{Parallel: 3})
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			// Each has its own folder: the answers don't mix.
+			ids := []int{i, 2 * i, 3}
+			r, err := e.Run(t.Context(), engine.Request{Case: engine.Case{Name: "x", Text: text, TokenIDs: ids}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			row := make([]float64, 3)
+			if _, err := r.Layers.Row(0, row); err != nil || row[0] != float64(i) || row[1] != float64(2*i) {
+				t.Errorf("row 0: got %v, %v, want %v", row, err, ids)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	requireEmpty(t, temp)
+}
+
+func TestExecHonoursContext(t *testing.T) {
+	e, temp := execFake(t, "hang", engine.ProgramOptions{Info: float32Side})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range 2 { // one that runs, one that waits for its turn
+		wg.Go(func() {
+			if _, err := e.Run(ctx, request("x")); err != context.DeadlineExceeded {
+				t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+			}
+		})
+	}
+	wg.Wait()
+	requireEmpty(t, temp)
+	_, err := e.Info(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestExecPassesTheEnvironmentAndAShell(t *testing.T) {
+	line := `test "$KIND" = x && printf '{"name":"e","layers":"f32"}' > {dir}/engine.json && head -c 3 {text_file} > {layers}`
+	_, err := engine.Exec(line, engine.ProgramOptions{})
+	var bad *engine.CommandError
+	require.ErrorAs(t, err, &bad)
+	e, err := engine.Exec(line, engine.ProgramOptions{Shell: true, Env: []string{"KIND=x"}})
+	require.NoError(t, err)
+	_, err = e.Info(t.Context())
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), request("x"))
+	require.ErrorContains(t, err, "3 of 32 bytes")
+
+	temp := filepath.Join(t.TempDir(), "a b")
+	require.NoError(t, os.Mkdir(temp, 0o777))
+	e, err = engine.Exec(line, engine.ProgramOptions{Shell: true, TempDir: temp, Info: float32Side})
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), request("x"))
+	require.ErrorContains(t, err, "a shell would take apart")
+	requireEmpty(t, temp)
+}
+
+func TestExecInputs(t *testing.T) {
+	// {ids} and the two files, byte for byte.
+	out := t.TempDir()
+	script := `printf %s "$1" > "$4/ids"; cp "$2" "$4/ids_file"; cp "$3" "$4/text_file"; cp "$2" "$5/case.layers.bin"`
+	e, err := engine.Exec("sh -c '"+script+"' sh x{ids}y {ids_file} {text_file} '"+out+"' {dir}", engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), engine.Request{Case: engine.Case{Name: "x", Text: "täxt\n{ids}", TokenIDs: []int{4, 5, 1000000}}})
+	require.Error(t, err) // the dump is none
+	for name, want := range map[string]string{"ids": "x4,5,1000000y", "ids_file": "4\n5\n1000000\n", "text_file": "täxt\n{ids}"} {
+		got, err := os.ReadFile(filepath.Join(out, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(got), name)
+	}
+	_, err = e.Run(t.Context(), engine.Request{Case: engine.Case{Name: "x", Text: text, TokenIDs: make([]int, 100_000)}})
+	require.ErrorContains(t, err, "use {ids_file}")
+	_, err = e.Run(t.Context(), engine.Request{Case: engine.Case{Name: "x", Text: "\xff", TokenIDs: []int{1}}})
+	require.ErrorContains(t, err, "UTF-8")
+}
