@@ -22,6 +22,14 @@ func answerError(err error) Outcome {
 	return o
 }
 
+// candidatesFault tells a candidate that answers badly, or not at all, from one
+// that the run can't ask.
+func candidatesFault(err error) bool {
+	var bad *engine.MalformedError
+	var dead *engine.ProcessError
+	return errors.As(err, &bad) || errors.As(err, &dead)
+}
+
 func kindOf(err error) Kind {
 	var bad *engine.MalformedError
 	if errors.As(err, &bad) {

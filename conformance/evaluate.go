@@ -44,8 +44,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	var declared engine.Info
 	if cfg.Candidate != nil {
 		if declared, err = cfg.Candidate.Info(ctx); err != nil {
-			var bad *engine.MalformedError
-			if errors.As(err, &bad) {
+			if candidatesFault(err) {
 				rep.candidateUnreadable(err)
 				return rep, nil
 			}

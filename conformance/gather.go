@@ -33,8 +33,6 @@ func roundingOf(dtype string) float64 {
 // gather collects one case's evidence. The error is the run's, never the
 // candidate's.
 func (g *gatherer) gather(ctx context.Context, c engine.Case, judgeReference bool) (*Evidence, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.timeout())
-	defer cancel()
 	ref := g.cfg.Reference
 	ev := &Evidence{
 		Case: c, Arch: ref.Weights().Arch(), Budgets: g.budgets,
@@ -47,6 +45,9 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, judgeReference boo
 			return nil, err
 		}
 	}
+	// A slow candidate takes nothing from the reference's time.
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.timeout())
+	defer cancel()
 	if !judgeReference && ev.Candidate == nil {
 		return ev, nil
 	}
@@ -105,6 +106,11 @@ func (g *gatherer) idsUsable(ev *Evidence) error {
 // candidate asks the candidate and loads its rows, unless their header already
 // says that they can't be compared: then nothing of that size is read.
 func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
+	if _, ok := g.cfg.Candidate.(engine.SelfTimed); !ok {
+		limited, cancel := context.WithTimeout(ctx, g.cfg.timeout())
+		defer cancel()
+		ctx = limited
+	}
 	resp, err := g.cfg.Candidate.Run(ctx, engine.Request{Case: ev.Case})
 	if err != nil {
 		if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
