@@ -58,7 +58,7 @@ func TestVerdictOutput(t *testing.T) {
 	golden, err := filepath.Abs("testdata/golden")
 	require.NoError(t, err)
 	t.Setenv(modelEnv, "")
-	clean, broken := dumpInt8(t, 5, "", 0), dumpInt8(t, 5, "gate-up-swapped", 7)
+	clean, broken := dumpInt8(t, 2, "", 0), dumpInt8(t, 2, "gate-up-swapped", 7)
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.CopyFS("model", fixtures.Model()))
 	require.NoError(t, os.CopyFS("clean", os.DirFS(clean)))
