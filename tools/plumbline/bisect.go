@@ -96,7 +96,7 @@ func runBisect(ctx context.Context, a *app, f bisectFlags) error {
 	}
 	cand, err := dumpfmt.OpenFolder(f.cand)
 	if err != nil {
-		return candidateFolderError(err)
+		return a.noBisection(f.cand, infoOf(ref), candidateFolderError(err))
 	}
 	b := &bisection{groups: groups, ratioTo: f.ratioTo, candidate: infoOf(cand), reference: infoOf(ref)}
 	if b.cases, err = a.compare(ctx, "bisect", cand, ref); err != nil {
@@ -146,8 +146,9 @@ func (a *app) compare(ctx context.Context, what string, cand, ref *dumpfmt.Folde
 	return bisect.Compare(ctx, cand, ref, task.Step)
 }
 
-func infoOf(f *dumpfmt.Folder) engine.Info {
-	e := f.Engine()
+func infoOf(f *dumpfmt.Folder) engine.Info { return infoOfFile(f.Engine()) }
+
+func infoOfFile(e dumpfmt.EngineFile) engine.Info {
 	return engine.Info{Name: e.Name, Version: e.Version, Layers: e.Layers, Logits: e.Logits,
 		Weights: e.Weights, Activations: e.Activations, KVCache: e.KVCache, DType: e.DType, Model: e.Model}
 }

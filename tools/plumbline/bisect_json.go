@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
@@ -56,7 +59,7 @@ type groupJSON struct {
 }
 
 func (b *bisection) json(reproduce string) *bisectJSON {
-	out := &bisectJSON{Report: *b.verdict(), Cases: map[string]bisectCaseJSON{}}
+	out := &bisectJSON{Report: *b.verdict(), Cases: map[string]bisectCaseJSON{}, Groups: []groupJSON{}}
 	out.Reproduce = reproduce
 	groupOf := b.groupOf()
 	for i := range b.cases {
@@ -91,6 +94,30 @@ func (b *bisection) json(reproduce string) *bisectJSON {
 		out.ResolvingPower[r.Side] = summaryOf(bisect.Summarise(bisect.MaxZDiffs(r.Cases)))
 	}
 	return out
+}
+
+// noBisection prints the JSON object for a candidate's folder that can't be
+// compared as a whole, and returns err. Where err is the run's own fault, there
+// is no object, as with gate.
+func (a *app) noBisection(folder string, reference engine.Info, err error) error {
+	var e *exitError
+	if !a.json || !errors.As(err, &e) {
+		return err
+	}
+	b := &bisection{reference: reference}
+	if side, readErr := dumpfmt.ReadEngineFile(folder); readErr == nil {
+		b.candidate = infoOfFile(side)
+	}
+	out := b.json(a.commandLine())
+	if e.code == exitFails {
+		kind := conformance.KindFormat
+		out.Conclusion, out.Kind = conformance.Fails, &kind
+	}
+	out.Notes = append(out.Notes, err.Error())
+	if failed := a.emitJSON(out); failed != nil {
+		return failed
+	}
+	return err
 }
 
 func summaryOf(s bisect.Summary) summaryJSON {

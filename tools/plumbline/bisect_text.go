@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
@@ -26,9 +27,9 @@ func (a *app) showBisection(b *bisection) error {
 }
 
 func printCase(w io.Writer, b *bisection, c *bisect.Case, group string) {
-	fmt.Fprintf(w, "case %s", c.Name)
+	fmt.Fprintf(w, "case %s", dumpfmt.Printable(c.Name))
 	if group != "" && group != bisect.AllGroup {
-		fmt.Fprintf(w, ", group %s", group)
+		fmt.Fprintf(w, ", group %s", dumpfmt.Printable(group))
 	}
 	if c.Prompt != "" {
 		fmt.Fprintf(w, ": %q", c.Prompt)
@@ -36,10 +37,10 @@ func printCase(w io.Writer, b *bisection, c *bisect.Case, group string) {
 	fmt.Fprintln(w)
 	switch {
 	case c.Err != nil:
-		fmt.Fprintf(w, "  not compared: %v\n\n", c.Err)
+		fmt.Fprintf(w, "  not compared: %s\n\n", dumpfmt.Printable(c.Err.Error()))
 		return
 	case c.Skipped != "":
-		fmt.Fprintf(w, "  not compared: %s\n\n", c.Skipped)
+		fmt.Fprintf(w, "  not compared: %s\n\n", dumpfmt.Printable(c.Skipped))
 		return
 	}
 	heads := []string{"row", "probe", "spearman", "z-pearson", "max|dz|", "rel L2", "norm ratio"}
@@ -122,7 +123,7 @@ func printRepeats(w io.Writer, b *bisection) {
 	for _, r := range b.repeats {
 		for _, c := range r.Cases {
 			if c.Err != nil {
-				fmt.Fprintf(w, "  %s %s: not compared: %s\n", r.Side, c.Name, repeatFault(c.Err))
+				fmt.Fprintf(w, "  %s %s: not compared: %s\n", r.Side, dumpfmt.Printable(c.Name), dumpfmt.Printable(repeatFault(c.Err)))
 			}
 		}
 	}
@@ -138,7 +139,7 @@ func repeatFault(err error) string {
 	case f.Kind == bisect.Missing:
 		return "the second run has no such case"
 	case f.Kind == bisect.Provenance:
-		return fmt.Sprintf("%s: %s: got %s, want %s", f.File, f.Field, f.Got, f.Want)
+		return fmt.Sprintf("%s: %s: got %s, want %s", dumpfmt.Printable(f.File), f.Field, f.Got, f.Want)
 	case f.Row >= 0:
 		return fmt.Sprintf("row %d: %v", f.Row, f.Err)
 	}
@@ -171,6 +172,6 @@ func printVerdict(w io.Writer, b *bisection) {
 	}
 	fmt.Fprintln(w)
 	for _, p := range v.Power {
-		fmt.Fprintf(w, "power: %s\n", p)
+		printLine(w, "power: %s", p)
 	}
 }

@@ -64,6 +64,7 @@ type capturer interface {
 	Weights() engine.Weights
 	Describe() engine.Info
 	Embedding(id int) ([]float64, error)
+	FinalNorm(ctx context.Context, row []float64) ([]float64, error)
 	CaptureMany(ctx context.Context, prompts [][]int, o reference.ManyOptions, each func(reference.Captured) error) error
 	Decode(ctx context.Context, ids []int, o reference.DecodeOptions) (reference.Decoded, error)
 }

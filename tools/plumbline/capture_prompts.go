@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
@@ -91,7 +92,7 @@ func parsePrompt(path string, number int, line []byte) (promptRow, error) {
 	if row.file, err = dumpfmt.ParseCaseFile(fmt.Sprintf("%s:%d", path, number), line); err != nil {
 		return promptRow{}, err
 	}
-	const wantName = `a base name for files: no separators, no leading dot, not "engine"`
+	const wantName = `a base name for files: no separators, no control characters, no leading dot, not "engine"`
 	raw, ok := row.file.Extra["name"]
 	if !ok {
 		return bad(`key "name"`, "nothing", wantName)
@@ -101,7 +102,7 @@ func parsePrompt(path string, number int, line []byte) (promptRow, error) {
 	}
 	delete(row.file.Extra, "name")
 	switch n := row.name; {
-	case n == "" || n == "engine" || strings.HasPrefix(n, ".") || strings.ContainsAny(n, "/\\\x00"):
+	case n == "" || n == "engine" || strings.HasPrefix(n, ".") || strings.ContainsAny(n, "/\\") || strings.ContainsFunc(n, unicode.IsControl):
 		return bad("name", strconv.Quote(n), wantName)
 	case len(n) > maxName:
 		return bad("name", fmt.Sprintf("%d bytes", len(n)), fmt.Sprintf("at most %d", maxName))

@@ -23,7 +23,11 @@ func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r pro
 	if err := selfcheck.Finite(rows); err != nil {
 		return out, err
 	}
-	if err := selfcheck.Endpoint(rows, c.LastHidden, embedding); err != nil {
+	norm, err := ref.FinalNorm(ctx, rows[len(rows)-1])
+	if err != nil {
+		return out, err
+	}
+	if err := selfcheck.Endpoint(rows, selfcheck.Ends{LastHidden: c.LastHidden, NormOfLast: norm, Embedding: embedding}); err != nil {
 		return out, err
 	}
 	if err := selfcheck.Interior(rows, c.WholeRows); err != nil {

@@ -10,49 +10,50 @@ import (
 	"strings"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // gateText is the verdict for people: the source on top, then one line per
 // failing check, worst first, then what was seen and how to repeat it.
 func gateText(r *conformance.Report) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "conclusion: %s\n", r.Conclusion)
+	printLine(&b, "conclusion: %s", r.Conclusion)
 	if r.FirstBadRow != nil {
-		fmt.Fprintf(&b, "first bad row: %s\n", conformance.AtRow(*r.FirstBadRow).String())
+		printLine(&b, "first bad row: %s", conformance.AtRow(*r.FirstBadRow).String())
 	}
 	if r.Kind != nil {
-		fmt.Fprintf(&b, "kind: %s\n", *r.Kind)
+		printLine(&b, "kind: %s", *r.Kind)
 	}
 	for i, s := range r.Sources {
 		label := "source"
 		if i > 0 {
 			label = "further source"
 		}
-		fmt.Fprintf(&b, "%s: %s\n", label, s)
+		printLine(&b, "%s: %s", label, s)
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		printLine(&b, "note: %s", n)
 	}
 	if lines := failureLines(r); len(lines) > 0 {
 		fmt.Fprintln(&b)
 		for _, l := range lines {
-			fmt.Fprintln(&b, l)
+			printLine(&b, "%s", l)
 		}
 		fmt.Fprintln(&b)
 		for _, rule := range rulesOf(r.Failures()) {
-			fmt.Fprintf(&b, "rule: %s\n", rule)
+			printLine(&b, "rule: %s", rule)
 		}
 	}
 	fmt.Fprintln(&b)
-	fmt.Fprintf(&b, "checks: %s\n", tally(r))
+	printLine(&b, "checks: %s", tally(r))
 	for _, p := range r.Power {
-		fmt.Fprintf(&b, "power: %s\n", p)
+		printLine(&b, "power: %s", p)
 	}
 	for _, n := range r.NotJudged {
-		fmt.Fprintf(&b, "core check not judged: %s (%s)\n", n.ID, n.WouldRun)
+		printLine(&b, "core check not judged: %s (%s)", n.ID, n.WouldRun)
 	}
 	if r.Reproduce != "" {
-		fmt.Fprintf(&b, "reproduce: %s\n", r.Reproduce)
+		printLine(&b, "reproduce: %s", r.Reproduce)
 	}
 	return b.Bytes()
 }
@@ -94,7 +95,7 @@ func checkLine(id string, fs []conformance.Result, cases int) string {
 	if worst < 0 { // the medians alone
 		return fmt.Sprintf("FAIL  %s, over all cases: %s", id, findingText(fs[0]))
 	}
-	return fmt.Sprintf("FAIL  %s, %d of %d cases; worst %s: %s", id, failing, cases, fs[worst].Case, findingText(fs[worst]))
+	return fmt.Sprintf("FAIL  %s, %d of %d cases; worst %s: %s", id, failing, cases, dumpfmt.Printable(fs[worst].Case), findingText(fs[worst]))
 }
 
 func findingText(r conformance.Result) string {
@@ -112,7 +113,7 @@ func caseLabel(name string) string {
 	if name == "*" {
 		return "all cases"
 	}
-	return name
+	return dumpfmt.Printable(name)
 }
 
 // worstFirst sorts by status (no answer before a wrong one), then by how far
@@ -172,8 +173,29 @@ func shellJoin(args []string) string {
 		if plainWord.MatchString(a) {
 			out[i] = a
 		} else {
-			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+			out[i] = shellQuote(a)
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+func shellQuote(a string) string {
+	if dumpfmt.Printable(a) == a {
+		return "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	// The quotes that bash, zsh and ksh have for control characters.
+	var b strings.Builder
+	b.WriteString("$'")
+	for _, c := range []byte(a) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, "\\%03o", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + "'"
 }

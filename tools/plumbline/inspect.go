@@ -43,6 +43,9 @@ func runInspect(a *app, path string) error {
 	if err != nil {
 		return inspectError(err)
 	}
+	if st.IsDir() && inspect.NamedLikeFile(path) {
+		return &exitError{exitFails, fmt.Errorf("inspect: %s: got a folder, want a regular file: its name is that of a dump", dumpfmt.Printable(path))}
+	}
 	switch {
 	case st.IsDir() && inspect.IsModel(path):
 		m, err := inspect.Model(path)
@@ -102,7 +105,7 @@ func inspectError(err error) error {
 	case errors.As(err, &none):
 		return &exitError{exitNotJudged, named}
 	case errors.As(err, &malformed) && malformed.Declared == "":
-		return &exitError{exitFails, fmt.Errorf("inspect: %s: no format fits", malformed.File)} // the report says more
+		return &exitError{exitFails, fmt.Errorf("inspect: %s: no format fits", dumpfmt.Printable(malformed.File))} // the report says more
 	case errors.As(err, &malformed), errors.As(err, &format), errors.As(err, &unsupported):
 		return &exitError{exitFails, named}
 	}
@@ -120,7 +123,7 @@ func (a *app) show(v any, text func(io.Writer)) error {
 }
 
 func printFile(w io.Writer, r *inspect.Report) {
-	fmt.Fprintf(w, "%s: %d bytes\n", r.File, r.Bytes)
+	fmt.Fprintf(w, "%s: %d bytes\n", dumpfmt.Printable(r.File), r.Bytes)
 	for _, x := range r.Readings {
 		how := "fits"
 		if x.Declared {
@@ -139,7 +142,7 @@ func printFile(w io.Writer, r *inspect.Report) {
 			fmt.Fprintf(w, "  %d tensors\n", len(x.Tensors))
 			tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 			for _, t := range x.Tensors {
-				fmt.Fprintf(tw, "  %s\t%s\t%v\n", t.Name, t.DType, t.Shape)
+				fmt.Fprintf(tw, "  %s\t%s\t%v\n", dumpfmt.Printable(t.Name), t.DType, t.Shape)
 			}
 			tw.Flush()
 		}
@@ -164,11 +167,11 @@ func printFile(w io.Writer, r *inspect.Report) {
 }
 
 func printModel(w io.Writer, m *inspect.ModelReport) {
-	kind := m.Type
+	kind := dumpfmt.Printable(m.Type)
 	if kind == "" {
 		kind = "without a model_type"
 	}
-	fmt.Fprintf(w, "%s: Hugging Face model folder, %s, %s, hidden_size %d, vocab %d\n", m.Folder, kind, plural(m.Layers, "layer"), m.Hidden, m.Vocab)
+	fmt.Fprintf(w, "%s: Hugging Face model folder, %s, %s, hidden_size %d, vocab %d\n", dumpfmt.Printable(m.Folder), kind, plural(m.Layers, "layer"), m.Hidden, m.Vocab)
 	if len(m.Files) == 0 {
 		fmt.Fprintln(w, "no safetensors files")
 		return
@@ -177,7 +180,7 @@ func printModel(w io.Writer, m *inspect.ModelReport) {
 	for _, t := range slices.Sorted(maps.Keys(m.DTypes)) {
 		types = append(types, fmt.Sprintf("%d %s", m.DTypes[t], t))
 	}
-	fmt.Fprintf(w, "%s: %s (%s), %s\n", strings.Join(m.Files, " "), plural(m.Tensors, "tensor"), strings.Join(types, ", "), plural(int(m.Parameters), "parameter"))
+	fmt.Fprintf(w, "%s: %s (%s), %s\n", strings.Join(printableCells(m.Files), " "), plural(m.Tensors, "tensor"), strings.Join(types, ", "), plural(int(m.Parameters), "parameter"))
 }
 
 func rowList(what string, rows []int) string {
@@ -188,17 +191,17 @@ func rowList(what string, rows []int) string {
 }
 
 func printSide(w io.Writer, s inspect.Side) {
-	fmt.Fprintf(w, "engine %s", s.Name)
+	fmt.Fprintf(w, "engine %s", dumpfmt.Printable(s.Name))
 	for _, d := range [][2]string{{"version", s.Version}, {"model", s.Model}, {"layers", s.Layers}, {"logits", s.Logits}} {
 		if d[1] != "" {
-			fmt.Fprintf(w, ", %s %s", d[0], d[1])
+			fmt.Fprintf(w, ", %s %s", d[0], dumpfmt.Printable(d[1]))
 		}
 	}
 	fmt.Fprintln(w)
 }
 
 func printFolder(w io.Writer, r *inspect.FolderReport) {
-	fmt.Fprintf(w, "%s: dump folder, %s\n", r.Folder, plural(len(r.Cases), "case"))
+	fmt.Fprintf(w, "%s: dump folder, %s\n", dumpfmt.Printable(r.Folder), plural(len(r.Cases), "case"))
 	printSide(w, r.Side)
 	printCases(w, r.Cases)
 }
@@ -207,12 +210,15 @@ func printCases(w io.Writer, cases []inspect.CaseReport) {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "case\tprompt tokens\toutput tokens\tprompt_fingerprint\tfiles")
 	for _, c := range cases {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", c.Name, c.Tokens, c.Output, c.Fingerprint, strings.Join(c.Files, " "))
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", dumpfmt.Printable(c.Name), c.Tokens, c.Output, c.Fingerprint, strings.Join(printableCells(c.Files), " "))
 	}
 	tw.Flush()
 	for _, c := range cases {
 		if c.Error != "" {
-			fmt.Fprintf(w, "broken: %s: %s\n", c.Name, c.Error)
+			fmt.Fprintf(w, "broken: %s: %s\n", dumpfmt.Printable(c.Name), dumpfmt.Printable(c.Error))
+		}
+		for _, n := range c.Notes {
+			printLine(w, "note: %s: %s", dumpfmt.Printable(c.Name), n)
 		}
 	}
 }

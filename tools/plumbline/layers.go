@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -29,8 +31,9 @@ last prompt token's embedding and its residual stream after every decoder layer
 (raw, before the final norm) as a float layer dump.
 
 Three checks come first, and no dump is written when one fails: the last row is
-not the state after the final norm; row 0 is the last token's embedding; and a
-second composition of the same arithmetic has the same bits in every row.
+not the state after the final norm, but gives it; row 0 is the last token's
+embedding; and a second composition of the same arithmetic has the same bits in
+every row.
 
 PROMPT is, until plumbline has a tokenizer, the already templated text: its
 fingerprint goes into the dump, --ids are run. With --case, the case file's text
@@ -156,9 +159,21 @@ func writeCapture(ctx context.Context, a *app, ref engine.Reference, c engine.Ca
 		len(rows), len(rows[0]), fingerprint, path))
 }
 
-// mayWrite finds an existing file before the work, not after it. The writer
+// mayWrite finds an existing file, or a folder of that name, before the work,
+// not after it. The writer
 // checks again.
 func (a *app) mayWrite(path string) error {
+	st, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--dump: %w", err)
+	}
+	if strings.HasSuffix(path, string(filepath.Separator)) || err == nil && !st.Mode().IsRegular() {
+		kind := "a folder"
+		if err == nil && !st.IsDir() {
+			kind = "no regular file (" + st.Mode().Type().String() + ")"
+		}
+		return fmt.Errorf("--dump %s: got %s, want a file to write", dumpfmt.Printable(path), kind)
+	}
 	if a.overwrite {
 		return nil
 	}
@@ -191,7 +206,11 @@ func captureChecked(ctx context.Context, ref engine.Reference, ids []int, step f
 	if err != nil {
 		return nil, lines, err
 	}
-	if err := selfcheck.Endpoint(rows, hidden, embedding); err != nil {
+	norm, err := ref.FinalNorm(ctx, rows[len(rows)-1])
+	if err != nil {
+		return nil, lines, err
+	}
+	if err := selfcheck.Endpoint(rows, selfcheck.Ends{LastHidden: hidden, NormOfLast: norm, Embedding: embedding}); err != nil {
 		return nil, lines, err
 	}
 	step("ends checked")

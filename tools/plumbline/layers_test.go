@@ -20,6 +20,7 @@ type fake struct {
 	engine.Reference
 	rows, whole       [][]float64
 	hidden, embedding []float64
+	norm              []float64 // nil for the hidden state
 	err               error
 }
 
@@ -36,7 +37,13 @@ func (f *fake) Capture(context.Context, []int) (engine.Trace, error) {
 func (f *fake) CaptureWholeStep(context.Context, []int) ([][]float64, error) { return f.whole, f.err }
 func (f *fake) LastHidden(context.Context, []int) ([]float64, error)         { return f.hidden, nil }
 func (f *fake) Embedding(int) ([]float64, error)                             { return f.embedding, nil }
-func (f *fake) Describe() engine.Info                                        { return engine.Info{} }
+func (f *fake) FinalNorm(context.Context, []float64) ([]float64, error) {
+	if f.norm == nil {
+		return f.hidden, nil
+	}
+	return f.norm, nil
+}
+func (f *fake) Describe() engine.Info { return engine.Info{} }
 
 func healthy() *fake {
 	return &fake{
@@ -58,6 +65,8 @@ func TestNoDumpWhenASelfCheckFails(t *testing.T) {
 	}{
 		{"healthy", func(*fake) {}, 4, ""},
 		{"the last row is the normed state", func(f *fake) { f.hidden = f.rows[2] }, 1, "endpoint_self_check: row 2"},
+		{"a hidden state that is NaN", func(f *fake) { f.hidden = []float64{0.6, math.NaN()} }, 1, "endpoint_self_check: row 2: channel 1 of the state after the final norm: got NaN"},
+		{"a last row that doesn't give the hidden state", func(f *fake) { f.norm = []float64{0.6, 0.9} }, 1, "endpoint_self_check: row 2: channel 1: its final norm is 0.9"},
 		{"another token's embedding", func(f *fake) { f.embedding = []float64{1, 3} }, 1, "endpoint_self_check: row 0"},
 		{"an inner row is stale", func(f *fake) { f.whole[1] = []float64{3, 5} }, 2, "interior_row_oracle: row 1"},
 		{"NaN", func(f *fake) { f.rows[1][0] = math.NaN() }, 0, "capture: row 1"},

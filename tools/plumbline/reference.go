@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/plumbline-go/plumbline/engine/reference"
 )
 
 // openReference loads the checkpoint that --model names, in the arithmetic that
-// --dtype asks for. Config keys that the engine doesn't use are named on
-// standard error: a key nobody reads is how a model is silently computed wrong.
+// --dtype asks for. Config keys and tensors that the engine doesn't use are named
+// on standard error: what nobody reads is how a model is silently computed wrong.
 func (a *app) openReference() (*reference.Engine, error) {
 	path := a.modelPath()
 	if path == "" {
@@ -31,8 +30,15 @@ func (a *app) openReference() (*reference.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unused := ckpt.UnusedKeys(); len(unused) > 0 && !a.quiet {
-		fmt.Fprintf(a.stderr, "plumbline: config keys not used: %s\n", strings.Join(unused, ", "))
+	if !a.quiet {
+		a.notUsed("config keys", ckpt.UnusedKeys())
+		a.notUsed("tensors", ckpt.UnusedTensors())
 	}
 	return reference.New(ckpt, opts...)
+}
+
+func (a *app) notUsed(what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(a.stderr, "plumbline: %s not used: %s\n", what, printables(names, 20))
+	}
 }

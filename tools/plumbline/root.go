@@ -23,6 +23,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newGate,
 	newInspect,
 	newLayers,
+	newSelftest,
 }
 
 // modelEnv stands in for --model.
@@ -51,6 +52,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		a.complain(cmd, err)
 	}
+	if code := exitCode(err); (code == exitBroken || code == exitNotJudged) && asksGitBisect(args) {
+		return exitBisectSkip
+	}
 	return exitCode(err)
 }
 
@@ -59,7 +63,7 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 	if errors.As(err, &e) && e.err == nil {
 		return // the results have said it
 	}
-	fmt.Fprintf(a.stderr, "plumbline: %v\n", err)
+	fmt.Fprintf(a.stderr, "plumbline: %s\n", errorText(err))
 	var u *usageError
 	if errors.As(err, &u) {
 		fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

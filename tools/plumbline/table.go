@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // table is text in columns that are as wide as their widest cell, right-aligned
@@ -16,7 +18,18 @@ type table struct {
 	notes []string // behind a row's last column
 }
 
-func newTable(heads ...string) *table { return &table{heads: heads, left: map[int]bool{}} }
+func newTable(heads ...string) *table {
+	return &table{heads: printableCells(heads), left: map[int]bool{}}
+}
+
+// printableCells keeps names from breaking the table.
+func printableCells(cells []string) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = dumpfmt.Printable(c)
+	}
+	return out
+}
 
 // alignLeft makes columns left-aligned.
 func (t *table) alignLeft(columns ...int) *table {
@@ -28,8 +41,8 @@ func (t *table) alignLeft(columns ...int) *table {
 
 // add appends a row; note goes behind it, whatever its length.
 func (t *table) add(note string, cells ...string) {
-	t.rows = append(t.rows, cells)
-	t.notes = append(t.notes, note)
+	t.rows = append(t.rows, printableCells(cells))
+	t.notes = append(t.notes, dumpfmt.Printable(note))
 }
 
 func (t *table) print(w io.Writer) {

@@ -2,6 +2,8 @@ package bisect
 
 import (
 	"fmt"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // Side is whose fault a fault is.
@@ -43,9 +45,9 @@ type Fault struct {
 func (f *Fault) Error() string {
 	switch f.Kind {
 	case Missing:
-		return fmt.Sprintf("bisect: %s: no such case in the %s folder", f.File, f.Side)
+		return fmt.Sprintf("bisect: %s: no such case in the %s folder", dumpfmt.Printable(f.File), f.Side)
 	case Provenance:
-		return fmt.Sprintf("bisect: %s dump %s: %s: got %s, want %s", f.Side, f.File, f.Field, f.Got, f.Want)
+		return fmt.Sprintf("bisect: %s dump %s: %s: got %s, want %s", f.Side, dumpfmt.Printable(f.File), f.Field, dumpfmt.Printable(f.Got), dumpfmt.Printable(f.Want))
 	}
 	if f.Row >= 0 {
 		return fmt.Sprintf("bisect: %s dump: row %d: %v", f.Side, f.Row, f.Err)

@@ -83,9 +83,9 @@ type MalformedError struct {
 
 func (e *MalformedError) Error() string {
 	if e.Declared != "" {
-		return "inspect: " + e.File + ": declared as " + e.Declared + ": " + e.Err.Error()
+		return "inspect: " + dumpfmt.Printable(e.File) + ": declared as " + e.Declared + ": " + e.Err.Error()
 	}
-	return "inspect: " + e.File + ": no format fits: " + e.Err.Error()
+	return "inspect: " + dumpfmt.Printable(e.File) + ": no format fits: " + e.Err.Error()
 }
 
 func (e *MalformedError) Unwrap() error { return e.Err }

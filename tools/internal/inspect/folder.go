@@ -1,7 +1,10 @@
 package inspect
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
@@ -31,6 +34,8 @@ type CaseReport struct {
 	Files       []string `json:"files,omitempty"`
 	// Error is why the case is broken.
 	Error string `json:"error,omitempty"`
+	// Notes say what was seen that is no fault.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Folder looks at every case of a dump folder and opens every dump. The error is
@@ -50,10 +55,42 @@ func Folder(dir string) (*FolderReport, error) {
 		}
 		if err := c.Check(); err != nil {
 			out.Error = err.Error()
+		} else if out.Notes, err = notes(f.Engine(), c); err != nil {
+			return nil, err
 		}
 		r.Cases = append(r.Cases, out)
 	}
 	return r, nil
+}
+
+// notes says what is in a case's files that is no fault.
+func notes(e dumpfmt.EngineFile, c *dumpfmt.Case) ([]string, error) {
+	if c.LayersPath == "" || e.Layers != dumpfmt.LayersInt8Scaled {
+		return nil, nil
+	}
+	d, err := c.OpenInt8Layers()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	if n := d.TrailingBytes(); n > 0 {
+		out = append(out, fmt.Sprintf("%s: %d bytes after the last row were not read", filepath.Base(c.LayersPath), n))
+	}
+	return out, d.Close()
+}
+
+// NamedLikeFile reports whether a folder has the name of a dump, and isn't a
+// dump or model folder for all that.
+func NamedLikeFile(path string) bool {
+	for _, suffix := range []string{".layers.bin", ".logits.bin", ".safetensors", ".json"} {
+		if !strings.HasSuffix(path, suffix) {
+			continue
+		}
+		_, engine := os.Lstat(filepath.Join(path, "engine.json"))
+		_, config := os.Lstat(filepath.Join(path, configFile))
+		return engine != nil && config != nil
+	}
+	return false
 }
 
 // Broken counts the cases that are.

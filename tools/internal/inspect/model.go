@@ -52,6 +52,9 @@ func Model(dir string) (*ModelReport, error) {
 		return nil, err
 	}
 	r := &ModelReport{Folder: dir, Files: []string{}, DTypes: map[string]int{}}
+	if err := dumpfmt.CheckJSON(path, data); err != nil {
+		return nil, &MalformedError{File: path, Declared: "a model's config.json", Err: err}
+	}
 	if err := json.Unmarshal(data, &r.ModelConfig); err != nil {
 		return nil, &MalformedError{File: path, Declared: "a model's config.json", Err: err}
 	}

@@ -2,6 +2,7 @@ package selfcheck
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
@@ -27,12 +28,28 @@ func Finite(rows [][]float64) error {
 	return nil
 }
 
+// Ends is what is known of the two ends of a capture, from elsewhere than it.
+type Ends struct {
+	// LastHidden is the model's own last hidden state, after the final norm.
+	LastHidden []float64
+	// NormOfLast is the final norm of the capture's last row.
+	NormOfLast []float64
+	// Embedding is the last prompt token's row of the table.
+	Embedding []float64
+}
+
+// oneRounding is a unit in the last place of float32, relative: what the final
+// norm may differ by between two compositions of the arithmetic.
+const oneRounding = 0x1p-23
+
 // Endpoint checks both ends of a capture. The last row must not be the model's
 // own last hidden state (which comes after the final norm, and which frameworks
-// silently put in the last layer's place), and row 0 must be the embedding of
-// the last prompt token. lastHidden and embedding come from elsewhere than rows.
-func Endpoint(rows [][]float64, lastHidden, embedding []float64) error {
+// silently put in the last layer's place), its final norm must be that state
+// within one rounding of float32, and row 0 must be the embedding of the last
+// prompt token. A state that isn't finite fails: it would differ from every row.
+func Endpoint(rows [][]float64, e Ends) error {
 	const check = "endpoint_self_check"
+	lastHidden, embedding := e.LastHidden, e.Embedding
 	last := len(rows) - 1
 	if len(rows) < 2 {
 		return &Error{Check: check, Row: last, Why: fmt.Sprintf("got %d rows, want at least 2", len(rows))}
@@ -41,8 +58,20 @@ func Endpoint(rows [][]float64, lastHidden, embedding []float64) error {
 		return &Error{Check: check, Row: last,
 			Why: fmt.Sprintf("the last hidden state has %d elements, want %d", len(lastHidden), len(rows[last]))}
 	}
+	if at, ok := metric.Finite(lastHidden); !ok {
+		return &Error{Check: check, Row: last, Why: fmt.Sprintf("channel %d of the state after the final norm: got %v, want a finite value", at, lastHidden[at])}
+	}
 	if firstDifference(rows[last], lastHidden) < 0 {
 		return &Error{Check: check, Row: last, Why: "got the bits of the state after the final norm, want the residual stream before it"}
+	}
+	if len(e.NormOfLast) != len(lastHidden) {
+		return &Error{Check: check, Row: last, Why: fmt.Sprintf("its final norm has %d elements, want %d", len(e.NormOfLast), len(lastHidden))}
+	}
+	for i, want := range lastHidden {
+		if got := e.NormOfLast[i]; !(math.Abs(got-want) <= oneRounding*math.Abs(want)) {
+			return &Error{Check: check, Row: last,
+				Why: fmt.Sprintf("channel %d: its final norm is %v, the model's own last hidden state %v: more than one rounding apart", i, got, want)}
+		}
 	}
 	if at := firstDifference(rows[0], embedding); at >= 0 {
 		return &Error{Check: check, Row: 0, Why: fmt.Sprintf("channel %d differs from the embedding of the last prompt token", at)}
