@@ -6,7 +6,7 @@ GOLDENS_VENV   = .venv-goldens
 PEER_PYTHON   ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens test-goldens
+.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens test-goldens test-goldens-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,3 +51,6 @@ $(GOLDENS_VENV)/installed: tools/goldens/requirements.txt
 
 test-goldens: ## the recorder's logic that needs no torch
 	cd tools/goldens && $(PYTHON) -B -m unittest discover
+
+test-goldens-torch: $(GOLDENS_VENV)/installed ## that the recorder's self-checks can fail
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/selfchecks_need_torch.py

@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import arithmetic
 import decode
 import dumps
-import float64
 import installed
 import pins
 import prompts
@@ -23,6 +22,9 @@ from failure import Failure, Untrusted
 from layout import Layout
 
 MAX_NEW = 8
+
+# Exit codes towards record.py. Not 1, which is what Python gives for a traceback: that proves nothing about a golden.
+UNTRUSTED, REFUSED = 2, 3
 
 
 def load(folder):
@@ -34,8 +36,8 @@ def load(folder):
         model = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, attn_implementation=arithmetic.ATTENTION
         ).eval()
-    except (OSError, ValueError, KeyError) as err:
-        raise Untrusted(f"checkpoint: {type(err).__name__}: {str(err).splitlines()[0]}") from err
+    except Exception as err:  # the libraries raise types of their own, and each means that the folder can't be used
+        raise Untrusted(f"checkpoint: {type(err).__name__}: {(str(err).splitlines() or ['no reason'])[0]}") from err
     return model, tokenizer
 
 
@@ -54,8 +56,8 @@ def norm_rank(model):
     return {token: rank for rank, token in enumerate(order)}
 
 
-def record(model, tokenizer, exact, entry, text, ids, out):
-    """Writes one prompt's three files; returns the precision of its rows."""
+def record(model, tokenizer, entry, text, ids, out):
+    """Writes one prompt's three files; returns (output ids, layer rows, logit rows)."""
     rows = residual.capture(model, ids)
     residual.check_endpoints(model, ids, rows)
     residual.check_interior(model, ids, rows)
@@ -77,7 +79,7 @@ def record(model, tokenizer, exact, entry, text, ids, out):
         "stop": stop,
     }
     (out / f"{name}.json").write_bytes(dumps.case(record))
-    return float64.precision(exact, ids, answer.output_ids, [r.numpy() for r in rows], [r.numpy() for r in answer.rows])
+    return answer.output_ids, [r.numpy() for r in rows], [r.numpy() for r in answer.rows]
 
 
 def engine(versions, layout):
@@ -92,11 +94,12 @@ def engine(versions, layout):
 
 
 def run(layout, folder):
-    import torch
-
     want = pins.load(layout.at(layout.pins))
     got = installed.reference(want["modules"])
     pins.demand(got, want)
+    import float64  # only now are torch and numpy known to be there
+    import torch
+
     arithmetic.settle()
     model, tokenizer = load(layout.at(layout.checkpoint))
     entries = prompts.load(layout.at(layout.prompts_source))
@@ -113,7 +116,7 @@ def run(layout, folder):
         for e in entries:
             n = e["name"]
             try:
-                precision[n] = record(model, tokenizer, exact, e, texts[n], ids[n], out)
+                precision[n] = float64.precision(exact, ids[n], *record(model, tokenizer, e, texts[n], ids[n], out))
             except Failure as err:
                 raise type(err)(f"{n}: {err}") from err
             print(f"recorded {n}: {len(ids[n])} tokens, three self-checks passed", file=sys.stderr, flush=True)
@@ -144,10 +147,10 @@ def main():
         run(Layout(Path(sys.argv[1]), sys.argv[2]), Path(sys.argv[3]))
     except Failure as err:
         print(f"goldens: {err}", file=sys.stderr)
-        return err.code
+        return UNTRUSTED if isinstance(err, Untrusted) else REFUSED
     except OSError as err:
-        print(f"goldens: {err.strerror}: {Path(str(err.filename)).name}", file=sys.stderr)
-        return 2
+        print(f"goldens: {err.strerror}", file=sys.stderr)
+        return UNTRUSTED
     return 0
 
 

@@ -27,6 +27,7 @@ import publish
 import sources
 from failure import Failure, Untrusted
 from layout import TOOL, Layout
+from one_pass import REFUSED
 
 PASSES = 2
 
@@ -41,7 +42,7 @@ def passes(layout, scratch):
         print(f"pass {i + 1} of {PASSES}", file=sys.stderr, flush=True)
         code = subprocess.run(argv, env=arithmetic.environment(os.environ), check=False).returncode
         if code:
-            kind = Failure if code == 1 else Untrusted
+            kind = Failure if code == REFUSED else Untrusted
             raise kind(f"pass {i + 1} gave up with exit code {code}; nothing was written")
         folders.append(folder)
     first = tree(folders[0])
@@ -102,7 +103,7 @@ def derived(layout, old, new, prompts_new, creating):
         lines.append(f"missing {layout.manifest}")
     elif old != new:
         lines.append(f"changed {layout.manifest}:")
-        lines += [f"  {line}" for line in manifest.differences(old, new)]
+        lines += [f"  {line}" for line in manifest.differences(old, new) if not line.startswith("goldens.files.")]
     return lines, explained
 
 
@@ -119,8 +120,8 @@ def run(args, layout, command):
     print("\n".join(floor.lines(made["precision"]["cases"])))
 
     plan = changes.plan(existing(layout), fresh)
-    if old is not None and plan.clean():
-        made["recorder"]["command"] = old["recorder"]["command"]  # nothing new was recorded by this command
+    if old is not None and (args.check or plan.clean()):
+        made["recorder"]["command"] = old["recorder"]["command"]  # this command records nothing new
     creating = bool(plan.new) and bool(args.create or args.all_new)
     also, explained = derived(layout, old, made, prompts_new, creating)
     print("\n".join(changes.lines(plan) + also))
@@ -158,7 +159,7 @@ def main(argv):
         print(f"goldens: {err}", file=sys.stderr)
         return err.code
     except OSError as err:
-        print(f"goldens: {err.strerror}: {Path(str(err.filename)).name}; nothing was written", file=sys.stderr)
+        print(f"goldens: {err.strerror}; nothing was written", file=sys.stderr)
         return Untrusted.code
     return 0
 

@@ -301,8 +301,9 @@ class Passes(unittest.TestCase):
         self.assertEqual("pass0", self.record(["x", "x"]))
         refused(self, Failure, "differ, so this is no golden: facts.json", self.record, ["x", "y"])
 
-    def test_a_pass_that_gives_up_keeps_its_exit_code(self):
-        refused(self, Failure, "exit code 1", self.record, ["x", "x"], 1)
+    def test_a_pass_that_gives_up_is_told_apart_from_one_that_breaks(self):
+        refused(self, Failure, "exit code 3", self.record, ["x", "x"], 3)
+        refused(self, Untrusted, "exit code 1", self.record, ["x", "x"], 1)  # a traceback
         refused(self, Untrusted, "exit code 2", self.record, ["x", "x"], 2)
         refused(self, Untrusted, "exit code -9", self.record, ["x", "x"], -9)
 
