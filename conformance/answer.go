@@ -36,7 +36,6 @@ func kindOf(err error) Kind {
 		if bad.Provenance {
 			return KindProvenance
 		}
-		return KindFormat
 	}
-	return ""
+	return KindFormat // no answer is as unreadable as a broken one
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"strings"
 
@@ -43,13 +42,6 @@ func arithmeticOf(d engine.Info) arithmetic {
 
 func isFloat32(s string) bool { return s == "" || s == "f32" || s == "float32" || s == "fp32" }
 
-// fingerprint is the FNV-1a 64 of the templated prompt's UTF-8.
-func fingerprint(text string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(text))
-	return h.Sum64()
-}
-
 // degenerate returns the first row that carries no information and what it is,
 // or -1.
 func degenerate(rows [][]float64) (row int, what string) {
@@ -59,6 +51,32 @@ func degenerate(rows [][]float64) (row int, what string) {
 		}
 	}
 	return -1, ""
+}
+
+// usableRows returns the rows with nil in place of those that can't be measured:
+// degenerate ones, and ones that float32 can't hold. measurable is false when
+// no layer has both its rows.
+func usableRows(rows [][]float64) (out [][]float64, measurable bool) {
+	out = make([][]float64, len(rows))
+	for i, r := range rows {
+		if metric.Classify(r).Degenerate() || beyondFloat32(r) >= 0 {
+			continue
+		}
+		out[i] = r
+		measurable = measurable || (i > 0 && out[i-1] != nil)
+	}
+	return out, measurable
+}
+
+// beyondFloat32 is the first channel whose square sum float32 can't hold, or
+// -1: a layer of the reference could not take such a row.
+func beyondFloat32(row []float64) int {
+	for i, x := range row {
+		if math.Abs(x) > 1e18 {
+			return i
+		}
+	}
+	return -1
 }
 
 // sameBits reports the first channel where two rows differ in bits.

@@ -19,6 +19,8 @@ const (
 	NeedBatched
 	// NeedLastHidden: the reference's own post-norm last hidden state.
 	NeedLastHidden
+	// NeedGolden: the recorded rows of the case.
+	NeedGolden
 	// NeedProfile: the candidate's accumulated and local errors beside the
 	// yardstick's.
 	NeedProfile
@@ -72,9 +74,9 @@ type Check struct {
 	Controls []Control
 	// Judge judges one case. It is pure: it reads ev and nothing else.
 	Judge func(ev *Evidence, side Side) Outcome
-	// Across, if set, judges the candidate over all cases that Judge saw. A nil
-	// outcome means that it has nothing to add.
-	Across func(evs []*Evidence) *Outcome
+	// Across, if set, judges the candidate, or the suite itself, over all cases.
+	// A nil outcome means that it has nothing to add.
+	Across func(run *RunEvidence) *Outcome
 }
 
 func (c *Check) judges(s Side) bool { return slices.Contains(c.Sides, s) }
@@ -140,6 +142,8 @@ func Builtin() *Registry {
 		tieOverwriteBypass(),
 		interiorRowOracle(),
 		incrementalVersusBatched(),
+		// residualGolden and provenance join with the recorded goldens.
+
 		residualCandidate(),
 		localError(),
 		noVacuousPass(),

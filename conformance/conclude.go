@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
 // conclude derives the conclusion from the results.
@@ -48,14 +49,20 @@ func (r *Report) conclude() {
 // each.
 func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error {
 	overall, each := locateAll(evs, b)
+	provenance := ""
 	for _, ev := range evs {
-		v := CaseVerdict{Depth: depthOf(ev.Profile)}
-		l, ok := each[ev.Case.Name]
+		l := each[ev.Case.Name]
+		v := CaseVerdict{Depth: depthOf(ev.Profile), Judged: l.judged, Reason: ev.NoProfile}
 		switch {
-		case ok:
-			v.Judged = true
-			v.FirstBadRow, v.Source = rowAndSource(l)
-			if l.Row >= 0 {
+		case l.provenance != "":
+			v.File = ev.CandidateFile
+			v.Reason = fmt.Sprintf("the rows are those of case %s", l.provenance)
+			provenance = fmt.Sprintf("case %s: the rows are those of case %s, under this one's fingerprint", ev.Case.Name, l.provenance)
+			r.Notes = append(r.Notes, provenance)
+		case l.judged:
+			first := l.first()
+			v.FirstBadRow, v.Source = rowAndSource(first)
+			if first.Row >= 0 {
 				v.File = ev.CandidateFile
 			}
 		case ev.CandidateErr != nil:
@@ -65,13 +72,13 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 				v.File = bad.File
 			}
 		default:
-			v.Reason = ev.NoProfile
 			v.File = ev.CandidateFile
 		}
 		r.Cases[ev.Case.Name] = v
 	}
-	if overall.Row < 0 && r.failedAt("LastTokenEmbed") {
-		overall = Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}}
+	if overall.Row != 0 && r.inputIsWrong(overall.Row < 0) {
+		overall = Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}, Notes: []string{
+			"row 0 is not the embedding of the last prompt token: whatever follows has another input"}}
 	}
 	partner, err := swapPartner(ctx, evs, overall)
 	if err != nil {
@@ -81,7 +88,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		overall.Notes = append(overall.Notes, partner)
 	}
 	r.FirstBadRow, r.Source = rowAndSource(overall)
-	r.Notes = overall.Notes
+	r.Notes = append(r.Notes, overall.Notes...)
 	if overall.Row >= 0 {
 		kind := overall.Kind
 		r.Kind = &kind
@@ -89,11 +96,48 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		if kind == KindDump {
 			r.Source = nil
 		}
+	} else if provenance != "" {
+		kind := KindProvenance
+		r.Kind = &kind
 	} else if k := r.formKind(); k != "" {
 		r.Kind = &k
 	}
+	r.Notes = append(r.Notes, r.declarationNotes(evs)...)
 	r.Power = power(evs)
 	return nil
+}
+
+// declarationNotes say what a candidate's own description has to do with the
+// verdict.
+func (r *Report) declarationNotes(evs []*Evidence) []string {
+	var out []string
+	offered, wrong := 0, 0
+	float := false
+	for _, ev := range evs {
+		for _, n := range ev.Notes {
+			out = append(out, fmt.Sprintf("case %s: %s", ev.Case.Name, n))
+		}
+		if ev.wrongModel() {
+			wrong++
+		}
+		if ev.Offered || ev.CandidateErr != nil {
+			offered++
+		}
+		float = float || (ev.Profile != nil && arithmeticOf(ev.Declared).float)
+	}
+	d := r.Candidate
+	if offered > 0 && wrong == offered {
+		note := "every dump has the shape of another model than the reference's"
+		if d.Model != "" {
+			note += fmt.Sprintf(": the candidate calls its own %q", d.Model)
+		}
+		out = append(out, note)
+	}
+	if float && d.Weights == "" && d.Activations == "" && d.DType == "" && len(r.Failures()) > 0 {
+		out = append(out, "the candidate was held to float32, since it declares float rows and no weights, activations or dtype "+
+			"(engine.json is the place to say int8)")
+	}
+	return out
 }
 
 func rowAndSource(l Locus) (*int, *engine.Probe) {
@@ -107,13 +151,19 @@ func rowAndSource(l Locus) (*int, *engine.Probe) {
 	return &row, nil
 }
 
-func (r *Report) failedAt(id string) bool {
+// inputIsWrong reports whether LastTokenEmbed failed: on one case when anyCase
+// is set, else on most of those that it judged.
+func (r *Report) inputIsWrong(anyCase bool) bool {
+	failed, judged := 0, 0
 	for _, c := range r.Checks {
-		if c.ID == id && c.Side == SideCandidate && c.Status == Fail {
-			return true
+		if c.ID == "LastTokenEmbed" && c.Side == SideCandidate && c.Status.Judged() {
+			judged++
+			if c.Status == Fail {
+				failed++
+			}
 		}
 	}
-	return false
+	return 2*failed > judged || (anyCase && failed > 0)
 }
 
 // formKind is the kind of a failure of form or provenance.
@@ -146,6 +196,10 @@ func power(evs []*Evidence) []string {
 	if judged < MedianCases {
 		out = append(out, fmt.Sprintf("fewer than %d prompts: each is judged alone, with the wider single-prompt bound", MedianCases))
 	}
+	if low, high, ok := sensitivity(evs); ok {
+		out = append(out, fmt.Sprintf("a fault in one layer is seen if it is %s to %s of what that layer adds, depending on the layer",
+			percent(low), percent(high)))
+	}
 	out = append(out,
 		"not seen: final norm, output head and logits (no check of values is built yet)",
 		"not seen: a fault at earlier positions that the last row does not feel, and a smaller fault behind a larger one: dump all positions")
@@ -154,3 +208,44 @@ func power(evs []*Evidence) []string {
 	}
 	return out
 }
+
+// sensitivity is the smallest local error that is out of budget, as a share of
+// a layer's own update, at the layer where most and at the one where least is
+// seen. ok is false when nothing was measured.
+func sensitivity(evs []*Evidence) (low, high float64, ok bool) {
+	var ps []*Profile
+	var b Budgets
+	for _, ev := range evs {
+		if ev.Profile != nil {
+			ps, b = append(ps, ev.Profile), ev.Budgets
+		}
+	}
+	if len(ps) == 0 {
+		return 0, 0, false
+	}
+	bound := localBound(curveOf(ps[0]), ps[0].Factors.Single.Value, b)
+	if len(ps) >= MedianCases {
+		bound = localBound(medianCurve(ps), ps[0].Factors.Median.Value, b)
+	}
+	for n := range ps[0].Local {
+		var yard []float64
+		for _, p := range ps {
+			if !p.Local[n].Missing {
+				yard = append(yard, p.Local[n].Yard)
+			}
+		}
+		if len(yard) == 0 {
+			continue
+		}
+		x := bound * metric.Median(yard)
+		if !ok || x < low {
+			low = x
+		}
+		high = max(high, x)
+		ok = true
+	}
+	return low, high, ok
+}
+
+// percent keeps two digits of any share.
+func percent(x float64) string { return fmt.Sprintf("%.2g %%", 100*x) }

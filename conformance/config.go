@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // Config says who is judged against whom. An empty Config judges nothing, and
@@ -20,6 +21,12 @@ type Config struct {
 	// Cases are the prompts. When nil, a candidate that lists its own cases (a
 	// dump folder) is judged on those.
 	Cases []engine.Case
+	// Golden is what the trusted reference recorded for the cases; the reference
+	// engine is held to it. nil when there is none.
+	Golden *golden.Set
+	// GoldenInputs are what Golden was recorded from; they are held to its
+	// manifest.
+	GoldenInputs golden.Inputs
 	// ReferenceCases is on how many of the cases the checks of the reference
 	// run: 0 means 1, negative means all.
 	ReferenceCases int
@@ -29,9 +36,12 @@ type Config struct {
 	// AllowPartial lets Run pass when nothing failed but a Core check was judged
 	// on no case.
 	AllowPartial bool
+	// Registry is the set of checks to run; nil for Builtin.
+	Registry *Registry
 	// Budgets replaces the default bounds; nil for DefaultBudgets.
 	Budgets *Budgets
-	// Timeout bounds the work on one case; 0 means two minutes.
+	// Timeout bounds the candidate's answer to one case; 0 means two minutes. The
+	// reference has no such bound: its time follows from the model's size.
 	Timeout time.Duration
 	// Mutants plants a control's fault: it returns cfg with the side replaced.
 	// Only Prove needs it.

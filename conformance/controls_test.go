@@ -12,6 +12,7 @@ import (
 // TestEveryCheckCanFail: each check passes on the clean engine and fails on
 // each of its controls, by the floor that the control declares.
 func TestEveryCheckCanFail(t *testing.T) {
+	onlyOnEmbedded(t)
 	cfg, err := embedded()
 	require.NoError(t, err)
 	proofs, err := conformance.Prove(t.Context(), cfg)
@@ -33,6 +34,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 // TestControlFloors: the floors are those of the rules. A control on float32
 // data misses by 10, one on quantised data by at least 2, an exact one fails.
 func TestControlFloors(t *testing.T) {
+	onlyOnEmbedded(t)
 	for _, c := range conformance.Builtin().Checks() {
 		for _, k := range c.Controls {
 			if k.Floor == 0 {

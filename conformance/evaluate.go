@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,7 +22,11 @@ const embeddingTable = "model.embed_tokens.weight"
 // run itself: no reference, a reference that can't compute, a cancelled
 // context. Whatever the candidate does wrong is in the report.
 func Evaluate(ctx context.Context, cfg Config) (*Report, error) {
-	return evaluate(ctx, cfg, Builtin())
+	reg := cfg.Registry
+	if reg == nil {
+		reg = Builtin()
+	}
+	return evaluate(ctx, cfg, reg)
 }
 
 func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
@@ -65,14 +70,31 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	run := runEvidence(&cfg, evs)
 	for _, c := range checks {
-		rep.runCheck(c, evs, cfg)
+		rep.runCheck(c, run, cfg)
 	}
 	if err := rep.localise(ctx, evs, cfg.budgets()); err != nil {
 		return nil, err
 	}
+	rep.Notes = append(rep.Notes, cfg.budgets().expired(time.Now())...)
 	rep.conclude()
 	return rep, nil
+}
+
+// runEvidence adds what concerns the run as a whole.
+func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
+	run := &RunEvidence{Cases: evs, HasGolden: cfg.Golden != nil}
+	if cfg.Golden == nil {
+		return run
+	}
+	run.GoldenProblems = cfg.Golden.Verify(cfg.GoldenInputs)
+	for _, ev := range evs {
+		if !cfg.Golden.Has(ev.Case.Name) {
+			run.WithoutGolden = append(run.WithoutGolden, ev.Case.Name)
+		}
+	}
+	return run
 }
 
 // selected returns the checks to run, in registry order.
@@ -108,7 +130,7 @@ func casesOf(ctx context.Context, cfg Config) ([]engine.Case, error) {
 // a case is independent of the others.
 func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engine.Info, cases []engine.Case) ([]*Evidence, error) {
 	g := &gatherer{cfg: cfg, budgets: cfg.budgets(), declared: declared,
-		shadow: sync.OnceValues(cfg.Reference.Float64)}
+		shadow: sync.OnceValues(cfg.Reference.Float64), single: sync.OnceValues(cfg.Reference.Float32)}
 	for _, c := range checks {
 		if c.judges(SideReference) {
 			g.refNeeds |= c.Needs
@@ -181,7 +203,7 @@ func powerful(cases []engine.Case, n int) []bool {
 }
 
 // runCheck judges one check on every case and side, and over all cases.
-func (r *Report) runCheck(c *Check, evs []*Evidence, cfg Config) {
+func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 	add := func(name string, side Side, o Outcome) {
 		res := Result{ID: c.ID, Case: name, Side: side, Level: c.Level,
 			Status: o.Status, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings}
@@ -194,30 +216,36 @@ func (r *Report) runCheck(c *Check, evs []*Evidence, cfg Config) {
 		if side == SideSuite || (side == SideCandidate && cfg.Candidate == nil) {
 			continue
 		}
-		for _, ev := range evs {
+		for _, ev := range run.Cases {
 			switch {
 			case side == SideReference && !ev.referenceJudged:
 				continue
-			case side == SideCandidate && ev.CandidateErr != nil && ev.errReported:
+			case side == SideCandidate && ev.CandidateErr != nil && r.unanswered(ev.Case.Name):
 				add(ev.Case.Name, side, skip("no readable answer to this case"))
-			case side == SideCandidate && ev.CandidateErr != nil:
-				ev.errReported = true // once, by the first check, not by all
+			case side == SideCandidate && ev.CandidateErr != nil: // said once, by the first check
 				add(ev.Case.Name, side, answerError(ev.CandidateErr))
 			default:
 				add(ev.Case.Name, side, c.Judge(ev, side))
 			}
 		}
 	}
-	if c.Across == nil || cfg.Candidate == nil {
-		return
-	}
 	side := SideCandidate
 	if c.judges(SideSuite) {
 		side = SideSuite
 	}
-	if o := c.Across(evs); o != nil {
+	if c.Across == nil || (side == SideCandidate && cfg.Candidate == nil) {
+		return
+	}
+	if o := c.Across(run); o != nil {
 		add("*", side, *o)
 	}
+}
+
+// unanswered reports whether the case's missing answer was reported already.
+func (r *Report) unanswered(name string) bool {
+	return slices.ContainsFunc(r.Checks, func(c Result) bool {
+		return c.Case == name && c.Side == SideCandidate && (c.Status == Error || c.Status == Unsupported)
+	})
 }
 
 // candidateUnreadable is the verdict on a candidate whose description can't be

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // Capture is a residual capture in memory.
@@ -38,15 +39,22 @@ type Evidence struct {
 	// TableMax is the largest absolute value in the table.
 	LastEmbedding, FirstEmbedding []float64
 	TableMax                      float64
+	// Golden are the recorded rows, nil when the case has none; GoldenFloor is
+	// the golden's own error from float64, one figure per row.
+	Golden      [][]float64
+	GoldenFloor []float64
 	// Declared is what the candidate says of itself.
 	Declared engine.Info
 	// Candidate is C's capture; nil when C offers none, or when it is broken
 	// (CandidateErr) or not to be loaded (its header is wrong).
 	Candidate    *Capture
 	CandidateErr error
-	errReported  bool
+	// Notes are what the candidate's answer had that is not judged.
+	Notes []string
 	// Offered is true when C gave a layer capture, whatever its state.
 	Offered bool
+	// wrongVocabulary is true when the logits are of another vocabulary.
+	wrongVocabulary bool
 	// CandidateHeader and CandidateFile describe the offered capture.
 	CandidateHeader engine.CaptureHeader
 	CandidateFile   string
@@ -58,6 +66,17 @@ type Evidence struct {
 	trace engine.Trace
 }
 
+// RunEvidence is what the checks over a whole run look at.
+type RunEvidence struct {
+	Cases []*Evidence
+	// HasGolden is true when the run has recorded goldens.
+	HasGolden bool
+	// GoldenProblems are the files that are not as the goldens' manifest says.
+	GoldenProblems []golden.Problem
+	// WithoutGolden are the cases that no golden was recorded for.
+	WithoutGolden []string
+}
+
 // header returns the header of the side's capture and whether there is one.
 func (ev *Evidence) header(side Side) (engine.CaptureHeader, bool) {
 	if side == SideReference {
@@ -67,6 +86,12 @@ func (ev *Evidence) header(side Side) (engine.CaptureHeader, bool) {
 		return ev.Reference.Header, true
 	}
 	return ev.CandidateHeader, ev.Offered
+}
+
+// wrongModel reports whether the offered capture has another model's shape.
+func (ev *Evidence) wrongModel() bool {
+	return ev.wrongVocabulary ||
+		(ev.Offered && (ev.CandidateHeader.Rows != ev.Arch.Layers+1 || ev.CandidateHeader.Width != ev.Arch.Hidden))
 }
 
 // capture returns the side's capture, or nil.
@@ -83,49 +108,4 @@ func (ev *Evidence) layersFile(side Side) string {
 		return ev.CandidateFile
 	}
 	return ""
-}
-
-// Measure is one error beside the yardstick's error of the same kind.
-type Measure struct {
-	// Got and Yard are relative L2 errors.
-	Got, Yard float64
-}
-
-// Ratio is Got/Yard. A yardstick of zero allows zero.
-func (m Measure) Ratio() float64 {
-	if m.Yard == 0 && m.Got == 0 {
-		return 0
-	}
-	return m.Got / m.Yard
-}
-
-// Profile is a candidate's error along the depth of the model, for one case.
-// c are the candidate's rows, r the reference's, f_n its layers with its own KV
-// cache.
-type Profile struct {
-	// Accumulated has one entry per row: |c_i - r_i| / |r_i|.
-	Accumulated []Measure
-	// Local has one entry per layer: |c_(n+1) - f_n(c_n)| / |f_n(c_n) - c_n|.
-	Local []Measure
-	// Two has one entry per pair of layers n, n+1: the same over both, which
-	// passes over row n+1: |c_(n+2) - f_(n+1)(f_n(c_n))| over the pair's update.
-	Two []Measure
-	// NormRatio has one entry per row: |c_i| / |r_i|.
-	NormRatio []float64
-	// PostNormLast is true when the last row is much nearer to the final norm
-	// of the reference's last row than to that row.
-	PostNormLast bool
-	// SchemeUnknown is true when the yardstick doesn't emulate the candidate's
-	// declared arithmetic: then only the shape of Local means something.
-	SchemeUnknown string
-	// Factors are the bounds for this candidate's arithmetic.
-	Factors Factors
-}
-
-func ratios(ms []Measure) []float64 {
-	out := make([]float64, len(ms))
-	for i, m := range ms {
-		out[i] = m.Ratio()
-	}
-	return out
 }

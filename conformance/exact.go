@@ -12,16 +12,20 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// IDs of the two checks of exact mode.
+// IDs of the checks of exact mode.
 const (
 	exactLayers = "ExactLayers"
 	exactLogits = "ExactLogits"
+	exactProbes = "ExactProbes"
+	exactTokens = "ExactTokens"
 )
 
 // Exact compares two dump folders of one engine bit for bit: int8 codes with
-// their m and e, float32 bits, logits. It needs no model. Each golden case must
-// be there; a dump that the golden has and the candidate lacks is a failure. A
-// golden that can't be read is the run's error.
+// their m and e, float32 bits, logits, probes, output tokens. It needs no model.
+// Each golden case must be there; a dump that the golden has and the candidate
+// lacks is a failure. What only the candidate has, and bytes after the rows of
+// an int8 dump, are noted and not compared. A golden that can't be read is the
+// run's error.
 func Exact(ctx context.Context, goldenDir, candidateDir string) (*Report, error) {
 	rep := &Report{SchemaVersion: SchemaVersion, Power: []string{}, Sources: []engine.Probe{},
 		Checks: []Result{}, Cases: map[string]CaseVerdict{}}
@@ -125,6 +129,16 @@ func (r *Report) exactCase(w *dumpfmt.Case, folder *dumpfmt.Folder) {
 		v.Source = &p
 	}
 	r.Cases[w.Name] = v
+	r.add(exactProbes, w.Name, compareProbes(w, c))
+	r.add(exactTokens, w.Name, compareTokens(w, c))
+	for _, extra := range [][3]string{{w.LayersPath, c.LayersPath, "layer dump"}, {w.LogitsPath, c.LogitsPath, "logit dump"}, {w.ProbesPath, c.ProbesPath, "probes"}} {
+		if extra[0] == "" && extra[1] != "" {
+			r.Notes = append(r.Notes, fmt.Sprintf("case %s: the golden has no %s, the candidate's was not compared", w.Name, extra[2]))
+		}
+	}
+	if n := trailing(c, folder.Engine().Layers); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("case %s: %d bytes after the rows of %s were not compared", w.Name, n, c.LayersPath))
+	}
 }
 
 // concludeExact concludes: one difference fails, and the first differing case

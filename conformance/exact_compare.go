@@ -76,13 +76,13 @@ func compareInt8(w, c *dumpfmt.Case) Outcome {
 			return broken(err)
 		}
 		if sx != sy {
-			return fail(KindLayer, Finding{Probe: engine.RowProbe(i), Metric: "scale",
+			return fail(KindLayer, Finding{Probe: engine.RowProbe(i), Exact: true, Metric: "scale",
 				Got: stepOf(sy), Limit: Limit{stepOf(sx), "the golden's scale"},
 				At: At{Row: i, Channel: -1, File: c.LayersPath}, Detail: fmt.Sprintf("got %s, want %s", sy, sx)})
 		}
 		for k := range x {
 			if x[k] != y[k] {
-				return fail(KindLayer, Finding{Probe: engine.RowProbe(i), Metric: "code", Got: Number(y[k]),
+				return fail(KindLayer, Finding{Probe: engine.RowProbe(i), Exact: true, Metric: "code", Got: Number(y[k]),
 					Limit: Limit{Number(x[k]), "the golden's code"}, At: At{Row: i, Channel: k, File: c.LayersPath}})
 			}
 		}
@@ -106,7 +106,7 @@ func compareRows32(rows, width int, want, got func(int, []float32) error, file s
 		}
 		for k := range x {
 			if math.Float32bits(x[k]) != math.Float32bits(y[k]) {
-				return fail(KindLayer, Finding{Probe: probe(i), Metric: "bits", Got: Number(y[k]),
+				return fail(KindLayer, Finding{Probe: probe(i), Exact: true, Metric: "bits", Got: Number(y[k]),
 					Limit: Limit{Number(x[k]), "the golden's bits"}, At: At{Row: i, Channel: k, File: file}})
 			}
 		}
@@ -166,7 +166,7 @@ func compareInt32(w, c *dumpfmt.Case) Outcome {
 		}
 		for k := range x {
 			if x[k] != y[k] {
-				return fail(KindHead, Finding{Probe: engine.ProbeLogits, Metric: "logit", Got: Number(y[k]),
+				return fail(KindHead, Finding{Probe: engine.ProbeLogits, Exact: true, Metric: "logit", Got: Number(y[k]),
 					Limit: Limit{Number(x[k]), "the golden's logit"}, At: At{Row: i, Channel: k, File: c.LogitsPath}})
 			}
 		}

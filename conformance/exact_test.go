@@ -122,3 +122,73 @@ func TestExactRefusesAGoldenThatCannotBeRead(t *testing.T) {
 	_, err = conformance.Exact(t.Context(), dir, filepath.Join(dir, "nowhere"))
 	require.Error(t, err)
 }
+
+// withProbes writes one case with a layer dump and a probe file.
+func withProbes(t *testing.T, value float32, outputIDs []int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "dump")
+	w, err := dumpfmt.CreateFolder(dir, dumpfmt.EngineFile{Name: "toy", Layers: "f32"}, dumpfmt.WriteOptions{})
+	require.NoError(t, err)
+	c, err := w.Case("alpha", dumpfmt.CaseFile{Text: "alpha", TokenIDs: []int{1, 2}, OutputIDs: outputIDs})
+	require.NoError(t, err)
+	l, err := c.FloatLayers(1, 2)
+	require.NoError(t, err)
+	require.NoError(t, l.WriteRow([]float32{1, 2}))
+	require.NoError(t, l.Commit())
+	p, err := c.Probes([]dumpfmt.TensorSpec{{Name: "embed", DType: dumpfmt.F32, Shape: []int{2, 3}}})
+	require.NoError(t, err)
+	require.NoError(t, p.WriteFloat32s("embed", []float32{0, 1, 2, 3, value, 5}))
+	require.NoError(t, p.Commit())
+	require.NoError(t, c.Commit())
+	return dir
+}
+
+func TestExactComparesProbesAndTokens(t *testing.T) {
+	golden := withProbes(t, 4, []int{7, 8})
+	for _, tc := range []struct {
+		name      string
+		candidate string
+		id        string // "" conforms
+		row       int
+		channel   int
+	}{
+		{"same", withProbes(t, 4, []int{7, 8}), "", 0, 0},
+		{"one probe value", withProbes(t, 4.5, []int{7, 8}), "ExactProbes", 1, 1},
+		{"another token", withProbes(t, 4, []int{7, 9}), "ExactTokens", 1, -1},
+		{"tokens not told", withProbes(t, 4, nil), "ExactTokens", 0, -1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rep, err := conformance.Exact(t.Context(), golden, tc.candidate)
+			require.NoError(t, err)
+			if tc.id == "" {
+				assert.Equal(t, conformance.Conforms, rep.Conclusion)
+				return
+			}
+			assert.Equal(t, conformance.Fails, rep.Conclusion)
+			require.Len(t, rep.Failures(), 1)
+			f := rep.Failures()[0]
+			assert.Equal(t, tc.id, f.ID)
+			assert.Equal(t, tc.row, f.Findings[0].At.Row)
+			assert.Equal(t, tc.channel, f.Findings[0].At.Channel)
+		})
+	}
+	gone := withProbes(t, 4, []int{7, 8})
+	require.NoError(t, os.Remove(filepath.Join(gone, "alpha.probes.safetensors")))
+	rep, err := conformance.Exact(t.Context(), golden, gone)
+	require.NoError(t, err)
+	assert.Equal(t, conformance.Fails, rep.Conclusion, "a probe file that the candidate lacks")
+}
+
+func TestExactNotesWhatItDoesNotCompare(t *testing.T) {
+	golden := writeInt8Folder(t)
+	cand := copyFolder(t, golden)
+	path := filepath.Join(cand, "alpha.layers.bin")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(b, 1, 2, 3), 0o600))
+	rep, err := conformance.Exact(t.Context(), golden, cand)
+	require.NoError(t, err)
+	assert.Equal(t, conformance.Conforms, rep.Conclusion)
+	require.Len(t, rep.Notes, 1)
+	assert.Contains(t, rep.Notes[0], "3 bytes after the rows")
+}

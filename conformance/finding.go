@@ -69,6 +69,8 @@ type Finding struct {
 	Got    Number       `json:"got"`
 	Limit  Limit        `json:"limit"`
 	At     At           `json:"at"`
+	// Exact is true when Got must equal the limit's value.
+	Exact bool `json:"exact,omitempty"`
 	// Detail is one sentence for people.
 	Detail string `json:"detail,omitempty"`
 }
@@ -79,7 +81,11 @@ func (f Finding) String() string {
 	if f.Probe != "" {
 		s = string(f.Probe) + ": " + s
 	}
-	s += fmt.Sprintf(" %.4g, limit %.4g (%s)", float64(f.Got), float64(f.Limit.Value), f.Limit.Source)
+	if f.Exact {
+		s += fmt.Sprintf(": got %v, want %v (%s)", float64(f.Got), float64(f.Limit.Value), f.Limit.Source)
+	} else {
+		s += fmt.Sprintf(" %.4g, limit %.4g (%s)", float64(f.Got), float64(f.Limit.Value), f.Limit.Source)
+	}
 	if f.At.Row >= 0 {
 		s += fmt.Sprintf(", row %d", f.At.Row)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
@@ -20,6 +21,8 @@ type gatherer struct {
 	tableMax float64
 	// shadow opens the float64 reference on first use.
 	shadow func() (engine.Reference, error)
+	// single opens the float32 reference, for a reference that is not.
+	single func() (engine.Reference, error)
 }
 
 // roundingOf is one rounding (half a unit in the last place) of a float type.
@@ -45,9 +48,6 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, judgeReference boo
 			return nil, err
 		}
 	}
-	// A slow candidate takes nothing from the reference's time.
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.timeout())
-	defer cancel()
 	if !judgeReference && ev.Candidate == nil {
 		return ev, nil
 	}
@@ -103,7 +103,7 @@ func (g *gatherer) idsUsable(ev *Evidence) error {
 	return nil
 }
 
-// candidate asks the candidate and loads its rows, unless their header already
+// candidate asks the candidate, within the time that a case has, and loads its rows, unless their header already
 // says that they can't be compared: then nothing of that size is read.
 func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
 	if _, ok := g.cfg.Candidate.(engine.SelfTimed); !ok {
@@ -120,9 +120,11 @@ func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
 		return nil
 	}
 	defer resp.Close()
+	ev.Notes = resp.Notes
 	if resp.Logits != nil {
 		rows, vocab := resp.Logits.Shape()
 		if rows > 0 && vocab != ev.Arch.Vocab {
+			ev.wrongVocabulary = true
 			ev.CandidateErr = &engine.MalformedError{File: resp.Files.Logits,
 				Err: fmt.Errorf("conformance: case %s: logits %s: vocabulary: got %d, want %d",
 					ev.Case.Name, resp.Files.Logits, vocab, ev.Arch.Vocab)}
@@ -159,7 +161,7 @@ func asCapture(rows [][]float64, ev *Evidence) *Capture {
 	return &Capture{
 		Header: engine.CaptureHeader{
 			Rows: len(rows), Width: ev.Arch.Hidden,
-			Fingerprint: fingerprint(ev.Case.Text), Mode: engine.CaptureModeIncremental,
+			Fingerprint: dumpfmt.Fingerprint(ev.Case.Text), Mode: engine.CaptureModeIncremental,
 		},
 		Rows: rows, Steps: make([]float64, len(rows)),
 	}
@@ -182,6 +184,11 @@ func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence) error {
 			return err
 		}
 	}
+	if g.refNeeds&NeedGolden != 0 && g.cfg.Golden != nil && g.cfg.Golden.Has(ev.Case.Name) {
+		if err := g.golden(ev); err != nil {
+			return err
+		}
+	}
 	if g.refNeeds&NeedBatched != 0 {
 		if ev.Batched, err = ref.CaptureBatched(ctx, ids); err != nil {
 			return err
@@ -190,6 +197,30 @@ func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// golden loads the recorded rows. A golden that can't be read is the run's
+// fault: the candidate has no part in it.
+func (g *gatherer) golden(ev *Evidence) error {
+	d, err := g.cfg.Golden.Layers(ev.Case.Name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	h := d.Header()
+	if h.Fingerprint != dumpfmt.Fingerprint(ev.Case.Text) {
+		return fmt.Errorf("golden %s: fingerprint: got 0x%016X, want 0x%016X: recorded from another prompt",
+			d.File(), h.Fingerprint, dumpfmt.Fingerprint(ev.Case.Text))
+	}
+	for i := range h.Rows {
+		row := make([]float64, h.Width)
+		if err := d.Row64(i, row); err != nil {
+			return err
+		}
+		ev.Golden = append(ev.Golden, row)
+	}
+	ev.GoldenFloor = g.cfg.Golden.LayerFloor(ev.Case.Name)
 	return nil
 }
 
@@ -208,11 +239,16 @@ func (g *gatherer) rows64(ctx context.Context, ev *Evidence) (engine.Trace, erro
 
 // profile measures the candidate beside the yardstick of its own arithmetic.
 func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace) error {
-	if row, what := degenerate(ev.Candidate.Rows); row >= 0 {
-		ev.NoProfile = fmt.Sprintf("row %d is %s", row, what)
+	rows, measurable := usableRows(ev.Candidate.Rows)
+	if !measurable {
+		ev.NoProfile = "no two rows in a row carry information"
 		return nil
 	}
-	if h := ev.CandidateHeader; h.Fingerprint != fingerprint(ev.Case.Text) || h.Mode != engine.CaptureModeIncremental {
+	if row, what := degenerate(trace.Rows()); row >= 0 {
+		ev.NoProfile = fmt.Sprintf("row %d of the reference itself is %s", row, what)
+		return nil
+	}
+	if h := ev.CandidateHeader; h.Fingerprint != dumpfmt.Fingerprint(ev.Case.Text) || h.Mode != engine.CaptureModeIncremental {
 		ev.NoProfile = "another prompt or capture mode"
 		return nil
 	}
@@ -224,7 +260,17 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		if err != nil {
 			return err
 		}
-		t = truth{trace: tr64, yard: trace.Rows(), floor: roundingOf("float32")}
+		yard := trace
+		if g.cfg.Reference.Describe().DType != "float32" {
+			single, err := g.single()
+			if err != nil {
+				return fmt.Errorf("float32 yardstick: %w", err)
+			}
+			if yard, err = single.Capture(ctx, ev.Case.TokenIDs); err != nil {
+				return fmt.Errorf("float32 yardstick: %w", err)
+			}
+		}
+		t = truth{trace: tr64, yard: yard.Rows(), floor: roundingOf("float32")}
 		factors = g.budgets.Float
 	} else {
 		if g.cfg.Yardstick == nil {
@@ -237,9 +283,9 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		t.yard = yard
 	}
 	t.pushed = func() (path, error) {
-		return g.cfg.paths.get(fmt.Sprint(a, ev.Case.TokenIDs), func() (path, error) { return push(ctx, t.trace, t.yard) })
+		return g.cfg.paths.get(fmt.Sprint(a, ev.Case.TokenIDs), func() (path, error) { return push(ctx, t.trace, t.yard, true) })
 	}
-	p, err := profileOf(ctx, t, ev.Candidate.Rows)
+	p, err := profileOf(ctx, t, rows)
 	if err != nil {
 		return err
 	}
@@ -249,7 +295,7 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 	if err != nil {
 		return err
 	}
-	p.PostNormLast = metric.RelativeL2(ev.Candidate.Rows[last], normed) < 0.5*p.Accumulated[last].Got
+	p.PostNormLast = rows[last] != nil && metric.RelativeL2(ev.Candidate.Rows[last], normed) < g.budgets.Nearer.Value*p.Accumulated[last].Got
 	ev.Profile, ev.trace = p, t.trace
 	return nil
 }

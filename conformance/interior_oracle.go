@@ -41,7 +41,7 @@ func judgeInteriorRows(ev *Evidence, side Side) Outcome {
 			if ch < len(c.Rows[i]) && ch < len(want) {
 				got, exp = Number(c.Rows[i][ch]), Number(want[ch])
 			}
-			return fail(KindDump, Finding{Probe: engine.RowProbe(i), Metric: "bits", Got: got,
+			return fail(KindDump, Finding{Probe: engine.RowProbe(i), Exact: true, Metric: "bits", Got: got,
 				Limit: Limit{exp, "the whole-step graph"}, At: At{Row: i, Channel: ch},
 				Detail: fmt.Sprintf("row %d differs between the two compositions: wrong module, wrong index, stale or aliased", i)})
 		}

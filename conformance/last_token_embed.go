@@ -50,7 +50,7 @@ func judgeLastTokenEmbed(ev *Evidence, side Side) Outcome {
 		return embedByDirection(ev, c)
 	}
 	if ch, same := sameBits(c.Rows[0], ev.LastEmbedding); !same {
-		return fail(KindInput, Finding{Probe: engine.ProbeEmbed, Metric: "bits", Got: Number(c.Rows[0][ch]),
+		return fail(KindInput, Finding{Probe: engine.ProbeEmbed, Exact: true, Metric: "bits", Got: Number(c.Rows[0][ch]),
 			Limit: Limit{Number(ev.LastEmbedding[ch]), "the embedding table, row of the last token"},
 			At:    At{Row: 0, Channel: ch, File: c.File}, Detail: firstTokenHint(ev, c)})
 	}
@@ -79,14 +79,14 @@ func embedWithinRounding(ev *Evidence, c *Capture) Outcome {
 }
 
 // embedByDirection judges a float row 0 of an engine whose table is stored in a
-// precision that it does not describe exactly: a quarter of the distance
-// between the two tokens' rows separates them whatever the table's precision.
+// precision that it does not describe exactly: a share of the distance between
+// the two tokens' rows separates them whatever the table's precision.
 func embedByDirection(ev *Evidence, c *Capture) Outcome {
 	got := distance(c.Rows[0], ev.LastEmbedding)
-	limit := 0.25 * distance(ev.FirstEmbedding, ev.LastEmbedding)
+	limit := ev.Budgets.EmbedNear.Value * distance(ev.FirstEmbedding, ev.LastEmbedding)
 	if !(got <= limit) {
 		return fail(KindInput, Finding{Probe: engine.ProbeEmbed, Metric: "distance", Got: Number(got),
-			Limit: Limit{Number(limit), "a quarter of the distance between the first and the last token's embedding"},
+			Limit: Limit{Number(limit), "of the distance between the first and the last token's embedding"},
 			At:    At{Row: 0, Channel: -1, File: c.File}, Detail: firstTokenHint(ev, c)})
 	}
 	return pass()

@@ -34,7 +34,7 @@ func localError() *Check {
 			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},
 		},
 		Judge:  judgeLocalError,
-		Across: func(evs []*Evidence) *Outcome { return acrossMedians(evs, localFindings) },
+		Across: func(run *RunEvidence) *Outcome { return acrossMedians(run.Cases, true, localFindings) },
 	}
 }
 
@@ -45,7 +45,7 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 	p := ev.Profile
 	source := p.Factors.Single
 	if p.SchemeUnknown != "" {
-		source = ev.Budgets.Outlier
+		source = ev.Budgets.OutlierSingle
 	}
 	bound := localBound(curveOf(p), p.Factors.Single.Value, ev.Budgets)
 	var out []Finding

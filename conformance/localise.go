@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -18,8 +19,6 @@ type Locus struct {
 	Sources []engine.Probe
 	// Notes explain the classification, one sentence each.
 	Notes []string
-	// form is true for a fault of form (a degenerate row, rows out of order).
-	form bool
 }
 
 // Source is the most upstream source, or "".
@@ -30,53 +29,6 @@ func (l Locus) Source() engine.Probe {
 	return l.Sources[0]
 }
 
-// curve is a profile reduced to ratios: over one case, or the medians of many.
-type curve struct {
-	accumulated  []float64 // per row
-	local        []float64 // per layer
-	two          []float64 // per layer pair
-	postNormLast bool
-	unknown      bool // unknown scheme: only the shape of local counts
-	medians      bool // medians over enough cases to trust the shape of local
-}
-
-func curveOf(p *Profile) curve {
-	return curve{
-		accumulated: ratios(p.Accumulated), local: ratios(p.Local), two: ratios(p.Two),
-		postNormLast: p.PostNormLast, unknown: p.SchemeUnknown != "",
-	}
-}
-
-// medianCurve takes the median over the cases at each place.
-func medianCurve(ps []*Profile) curve {
-	column := func(n int, at func(*Profile, int) float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			xs := make([]float64, len(ps))
-			for k, p := range ps {
-				xs[k] = at(p, i)
-			}
-			out[i] = metric.Median(xs)
-		}
-		return out
-	}
-	post := 0
-	for _, p := range ps {
-		if p.PostNormLast {
-			post++
-		}
-	}
-	first := ps[0]
-	return curve{
-		accumulated:  column(len(first.Accumulated), func(p *Profile, i int) float64 { return p.Accumulated[i].Ratio() }),
-		local:        column(len(first.Local), func(p *Profile, i int) float64 { return p.Local[i].Ratio() }),
-		two:          column(len(first.Two), func(p *Profile, i int) float64 { return p.Two[i].Ratio() }),
-		postNormLast: 2*post > len(ps),
-		unknown:      first.SchemeUnknown != "",
-		medians:      true,
-	}
-}
-
 // over is written so that a NaN is over every bound.
 func over(x, bound float64) bool { return !(x <= bound) }
 
@@ -85,10 +37,12 @@ func over(x, bound float64) bool { return !(x <= bound) }
 // a candidate that is better than the yardstick is not held to its own level.
 // In an unknown scheme standing out is all that means something.
 func localBound(c curve, factor float64, b Budgets) float64 {
-	kappa := metric.Quantile(0.25, c.local)
+	kappa := metric.Quantile(0.25, measured(c.local))
 	switch {
-	case c.unknown:
+	case c.unknown && c.medians:
 		return b.Outlier.Value * kappa
+	case c.unknown:
+		return b.OutlierSingle.Value * kappa
 	case c.medians:
 		return min(factor, b.Outlier.Value*max(kappa, 1))
 	}
@@ -98,38 +52,41 @@ func localBound(c curve, factor float64, b Budgets) float64 {
 // locate finds the first bad row of a curve and what kind of fault it is.
 // factor is the bound on the accumulated ratios.
 func locate(c curve, factor float64, b Budgets) Locus {
-	if !c.unknown && over(c.accumulated[0], factor) {
-		return inputLocus(c, factor)
-	}
 	local, bound := c.local, localBound(c, factor, b)
-	bad := func(n int) bool { return over(local[n], bound) }
+	if !c.unknown && over(c.accumulated[0], factor) {
+		return inputLocus(c, factor, bound)
+	}
 	first := slices.IndexFunc(local, func(x float64) bool { return over(x, bound) })
 	if first < 0 {
 		return accumulatedOnly(c, factor)
 	}
 	loc := Locus{Row: first + 1, Kind: KindLayer}
+	last := len(local) - 1
 	explained := map[int]bool{}
 	for n := range local {
+		if !over(local[n], bound) || explained[n] {
+			continue
+		}
+		if k := heals(c, n, bound, b); k > 0 {
+			// The rows between are wrong in the dump; the engine itself went on
+			// from right ones, so nothing later is explained by them.
+			for i := n + 1; i < n+k; i++ {
+				explained[i] = true
+			}
+			if n == first {
+				loc.Kind = KindDump
+			}
+			loc.Notes = append(loc.Notes, healNote(n, k))
+			continue
+		}
+		if note := c.lastRowNote(last); n == last && note != "" {
+			if n == first {
+				loc.Kind = KindDump
+			}
+			loc.Notes = append(loc.Notes, note)
+			continue
+		}
 		switch {
-		case !bad(n) || explained[n]:
-		case badRow(c, n, bound, b):
-			// Row n+1 is wrong in the dump; the engine itself went on from a
-			// right one, so nothing later is explained by it.
-			explained[n+1] = true
-			if n == first {
-				loc.Kind = KindDump
-				loc.Notes = append(loc.Notes, fmt.Sprintf(
-					"row %d heals: layers %d and %d together map row %d to row %d as they should, so the row is wrong and not the layer",
-					n+1, n, n+1, n, n+2))
-			} else {
-				loc.Notes = append(loc.Notes, fmt.Sprintf("row %d is wrong in the dump as well", n+1))
-			}
-		case n == len(local)-1 && c.postNormLast:
-			if n == first {
-				loc.Kind = KindDump
-			}
-			loc.Notes = append(loc.Notes, fmt.Sprintf(
-				"row %d is the hidden state after the final norm, which is what output_hidden_states gives", n+1))
 		case len(loc.Sources) == 0:
 			loc.Sources = append(loc.Sources, engine.ResidPost(n))
 			if n == first && allLayers(local, n, bound, b) {
@@ -143,19 +100,31 @@ func locate(c curve, factor float64, b Budgets) Locus {
 			explained[n+1] = true
 		}
 	}
-	if loc.Kind == KindLayer && len(loc.Sources) > 0 {
+	if loc.Kind == KindLayer && first == last {
+		loc.Notes = append(loc.Notes, "the last row has no row behind it: a wrong row of the dump and a wrong last layer look alike")
+	} else if loc.Kind == KindLayer {
 		loc.Notes = append(loc.Notes, "later layers run on the reference's KV cache: their local error stays high behind a source, "+
 			"and a second, smaller fault there can't be seen in last-token dumps")
 	}
 	return loc
 }
 
-// inputLocus is a wrong row 0: the token or the embedding, unless row 1 is
-// right again.
-func inputLocus(c curve, factor float64) Locus {
-	if len(c.accumulated) > 1 && !over(c.accumulated[1], factor) {
+func healNote(n, k int) string {
+	if k == 2 {
+		return fmt.Sprintf("row %d heals: layers %d and %d together map row %d to row %d as they should, so the row is wrong and not the layer",
+			n+1, n, n+1, n, n+2)
+	}
+	return fmt.Sprintf("rows %d to %d heal: layers %d to %d together map row %d to row %d as they should, so the rows are wrong "+
+		"(exchanged, repeated or stale) and not the layers", n+1, n+k-1, n, n+k-1, n, n+k)
+}
+
+// inputLocus is a wrong row 0. If layer 0, fed with it, gives row 1, then the
+// engine went on from it: the token or the embedding is wrong. If it doesn't,
+// and row 1 is right, then only the dump's row is wrong.
+func inputLocus(c curve, factor, bound float64) Locus {
+	if len(c.local) > 0 && over(c.local[0], bound) && !over(c.accumulated[1], factor) {
 		return Locus{Row: 0, Kind: KindDump, Notes: []string{
-			"row 0 heals: row 1 is right, so the engine embedded the right token and the dump row is wrong"}}
+			"row 0 heals: row 1 is right, and is not what layer 0 makes of row 0, so the dump row is wrong and the input is not"}}
 	}
 	return Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}, Notes: []string{
 		"row 0 is beyond its quantisation budget: the input is wrong (token or embedding), not a layer"}}
@@ -175,14 +144,22 @@ func accumulatedOnly(c curve, factor float64) Locus {
 		"no layer is out of budget by itself: small errors of one sign add up"}}
 }
 
-// badRow reports whether row n+1 is wrong in the dump alone: both layers that
-// touch it are out of budget, and the two together, which pass over the row,
-// are within it and far better than either.
-func badRow(c curve, n int, bound float64, b Budgets) bool {
-	if n+1 >= len(c.local) || !over(c.local[n+1], bound) || over(c.two[n], bound) {
-		return false
+// heals returns the number of layers, at least 2, over which the candidate is
+// right although layer n by itself is not: then the rows between are wrong in
+// the dump alone. It is 0 when nothing heals. Layers share their update with
+// their neighbours, so a real fault fades over more of them; a dump row does
+// not fade, it is gone.
+func heals(c curve, n int, bound float64, b Budgets) int {
+	for k := 2; k <= maxStride && n+k <= len(c.local); k++ {
+		x := c.over[k-2][n]
+		if x == unmeasured || over(x, bound) || !over(c.local[n+k-1], bound) {
+			continue
+		}
+		if min(c.local[n], c.local[n+k-1]) >= b.OneLayerShape.Value*math.Sqrt(float64(k-1))*x {
+			return k
+		}
 	}
-	return min(c.local[n], c.local[n+1]) >= b.OneLayerShape.Value*c.two[n]
+	return 0
 }
 
 // outside is the largest ratio outside {n, n+1} and the skipped layers.
@@ -198,17 +175,21 @@ func outside(local []float64, n int, skip func(int) bool) float64 {
 }
 
 // allLayers reports whether the fault is in every layer: no layer towers over
-// the others, and most of the others are out of budget too, nearly as badly. A second
-// fault in one more layer has the first property alone.
+// the others, and most of the others are out of budget too, nearly as badly. A
+// second fault in one more layer has the first property alone. A fault of all
+// layers is seen in the first ones: clean layers before it speak against one.
 func allLayers(local []float64, first int, bound float64, b Budgets) bool {
-	if local[first] >= b.OneLayerShape.Value*outside(local, first, nil) {
+	if first > 1 || local[first] >= b.OneLayerShape.Value*outside(local, first, nil) {
 		return false
 	}
 	var rest []float64
 	for i, x := range local {
-		if i != first && i != first+1 {
+		if i != first && i != first+1 && x != unmeasured {
 			rest = append(rest, x)
 		}
+	}
+	if len(rest) == 0 {
+		return false
 	}
 	upper := metric.Quantile(0.75, rest)
 	return over(upper, bound) && upper >= b.AllLayersShare.Value*local[first]

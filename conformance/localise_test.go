@@ -18,11 +18,16 @@ func flat(v float64) curve {
 		}
 		return out
 	}
-	return curve{accumulated: fill(13), local: fill(12), two: fill(11)}
+	c := curve{accumulated: fill(13), local: fill(12), lastCopyOf: -1}
+	for k := range c.over {
+		c.over[k] = fill(12)
+	}
+	return c
 }
 
 // oneLayer plants a fault of layer n: its local error towers, the layers behind
-// it stay raised by the wrong KV cache, and no pair of layers heals it.
+// it stay raised by the wrong KV cache, and over more layers it fades but does
+// not heal.
 func oneLayer(n int, peak, behind float64) curve {
 	c := flat(1.3)
 	c.local[n] = peak
@@ -32,27 +37,39 @@ func oneLayer(n int, peak, behind float64) curve {
 	for i := n; i < len(c.accumulated)-1; i++ {
 		c.accumulated[i+1] = peak / 3
 	}
-	for i := max(0, n-1); i < len(c.two); i++ {
-		c.two[i] = behind
-	}
-	if n > 0 {
-		c.two[n-1] = peak
-	}
-	if n < len(c.two) {
-		c.two[n] = peak
+	for k := range c.over {
+		for i := range c.over[k] {
+			if i <= n && n < i+k+2 {
+				c.over[k][i] = peak / math.Sqrt(float64(k+2))
+			} else if i > n {
+				c.over[k][i] = behind
+			}
+		}
 	}
 	return c
 }
 
 // badDumpRow makes row r wrong in the dump only.
 func badDumpRow(c curve, r int, peak float64) curve {
-	c.local[r-1], c.local[r] = peak, peak
-	c.accumulated[r] = peak / 4
-	if r-2 >= 0 {
-		c.two[r-2] = peak
+	return badDumpRows(c, r, r, peak)
+}
+
+// badDumpRows makes the rows r to s wrong in the dump only: whatever starts or
+// ends at one of them is bad, whatever passes over them is not.
+func badDumpRows(c curve, r, s int, peak float64) curve {
+	wrong := func(row int) bool { return row >= r && row <= s }
+	for i := r; i <= s; i++ {
+		c.accumulated[i] = peak / 4
 	}
-	if r < len(c.two) {
-		c.two[r] = peak
+	for n := range c.local {
+		if wrong(n) || wrong(n+1) {
+			c.local[n] = peak
+		}
+		for k := range c.over {
+			if wrong(n) || wrong(n+k+2) {
+				c.over[k][n] = peak
+			}
+		}
 	}
 	return c
 }
@@ -64,7 +81,9 @@ func TestLocateNamesTheFault(t *testing.T) {
 		input.accumulated[i] = 9
 	}
 	inputHeals := flat(1.3)
-	inputHeals.accumulated[0] = 9
+	inputHeals.accumulated[0], inputHeals.local[0] = 9, 9
+	inputSmall := flat(1.3)
+	inputSmall.accumulated[0] = 2.5 // row 1's wider budget hides what row 0 shows
 	adds := flat(1.9)
 	adds.accumulated[8], adds.accumulated[12] = 2.2, 2.5
 	swap := oneLayer(4, 20, 3)
@@ -93,7 +112,20 @@ func TestLocateNamesTheFault(t *testing.T) {
 		behindDump.local[i] = 2.5
 	}
 	behindDump.local[7] = 25
-	behindDump.two[7], behindDump.two[6] = 25, 25
+	behindDump.over[0][7], behindDump.over[0][6] = 25, 25
+	repeated := oneLayer(11, 40, 1.3)
+	repeated.lastCopyOf = 3
+	skippedLast := oneLayer(11, 40, 1.3)
+	skippedLast.lastCopyOf = 11 // what a skipped last layer gives as well
+	doubledLast := oneLayer(11, 40, 1.3)
+	doubledLast.lastRescaled = 1.5
+	gap := flat(1.3)
+	gap.local[4], gap.local[5], gap.accumulated[5] = unmeasured, unmeasured, unmeasured
+	overflow := flat(1.3)
+	overflow.local[3], overflow.local[4] = worstRatio, worstRatio
+	for k := range overflow.over {
+		overflow.over[k][4] = worstRatio
+	}
 
 	resid := func(ns ...int) []engine.Probe {
 		var out []engine.Probe
@@ -121,6 +153,16 @@ func TestLocateNamesTheFault(t *testing.T) {
 		{"duplicated or doubled row heals", badDumpRow(flat(1.3), 7, 24), 7, KindDump, nil},
 		{"wrong input", input, 0, KindInput, []engine.Probe{engine.ProbeEmbed}},
 		{"row 0 wrong in the dump only", inputHeals, 0, KindDump, nil},
+		{"an input that is a little wrong does not heal", inputSmall, 0, KindInput, []engine.Probe{engine.ProbeEmbed}},
+		{"two neighbouring rows exchanged", badDumpRows(flat(1.3), 5, 6, 20), 5, KindDump, nil},
+		{"three rows stale", badDumpRows(flat(1.3), 5, 7, 20), 5, KindDump, nil},
+		{"four rows stale can't be told from layers", badDumpRows(flat(1.3), 4, 7, 20), 4, KindLayer, resid(3)},
+		{"a weak layer does not heal by fading", oneLayer(5, 2.4, 2.1), 6, KindLayer, resid(5)},
+		{"last row repeats an earlier one", repeated, 12, KindDump, nil},
+		{"last row repeats the one before", skippedLast, 12, KindLayer, resid(11)},
+		{"last row rescaled", doubledLast, 12, KindDump, nil},
+		{"rows that can't be measured are no fault of values", gap, -1, "", nil},
+		{"an overflow is a number", overflow, 4, KindDump, nil},
 		{"small errors of one sign", adds, 8, KindAllLayers, resid(7)},
 		{"post-norm last row", postNorm, 12, KindDump, nil},
 		{"second, larger fault", two, 3, KindLayer, resid(2, 8)},
@@ -149,8 +191,12 @@ func profileWith(c curve) *Profile {
 		}
 		return out
 	}
-	return &Profile{Accumulated: measures(c.accumulated), Local: measures(c.local), Two: measures(c.two),
+	p := &Profile{Accumulated: measures(c.accumulated), Local: measures(c.local),
 		NormRatio: make([]float64, len(c.accumulated)), Factors: DefaultBudgets().Int8}
+	for k := range c.over {
+		p.Over[k] = measures(c.over[k])
+	}
+	return p
 }
 
 func evidenceWith(curves ...curve) []*Evidence {

@@ -3,52 +3,128 @@ package conformance
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plumbline-go/plumbline/golden/metric"
 )
+
+// finding of one case: a fault of form, a fault of values, or both.
+type caseLocus struct {
+	form, value Locus // Row -1: none
+	provenance  string
+	judged      bool
+}
+
+// first is the smaller of the two rows; a fault of form explains a bad value in
+// the same row.
+func (c caseLocus) first() Locus { return smaller(c.form, c.value) }
+
+func smaller(form, value Locus) Locus {
+	switch {
+	case form.Row < 0:
+		return value
+	case value.Row < 0 || form.Row <= value.Row:
+		form.Sources = append(slices.Clone(form.Sources), value.Sources...)
+		form.Notes = append(slices.Clone(form.Notes), value.Notes...)
+		return form
+	}
+	value.Notes = append(slices.Clone(value.Notes), form.Notes...)
+	return value
+}
 
 // locateAll names the first bad row over all cases. With at least MedianCases
 // judged cases the profile of medians decides; where it is clean, or with fewer
 // cases, the single cases decide: the smallest row that most of the failing
-// ones share.
-func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]Locus) {
-	each := map[string]Locus{}
+// ones share. A fault of form that most cases share counts like a bad value.
+func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
+	each := map[string]caseLocus{}
 	var ps []*Profile
-	var failing []Locus
+	var values, forms []Locus
+	judged := 0
 	for _, ev := range evs {
-		if l, ok := locateOne(ev, b); ok {
-			each[ev.Case.Name] = l
-			if l.Row >= 0 {
-				failing = append(failing, l)
-			}
-			if l.form {
-				continue // its values would blur the medians of the others
-			}
+		l := locateOne(ev, b)
+		if l.value.Row >= 0 {
+			l.provenance = matchesAnother(ev, evs)
+		}
+		each[ev.Case.Name] = l
+		if l.judged {
+			judged++
+		}
+		if l.provenance != "" {
+			continue // another case's rows say nothing of this one's layers
+		}
+		if l.form.Row >= 0 {
+			forms = append(forms, l.form)
+		}
+		if l.value.Row >= 0 {
+			values = append(values, l.value)
 		}
 		if ev.Profile != nil {
 			ps = append(ps, ev.Profile)
 		}
 	}
+	value := Locus{Row: -1}
 	if len(ps) >= MedianCases {
-		if l := locate(medianCurve(ps), ps[0].Factors.Median.Value, b); l.Row >= 0 {
-			return l, each
-		}
+		value = locate(medianCurve(ps), ps[0].Factors.Median.Value, b)
 	}
-	return mostShared(failing, len(each)), each
+	if value.Row < 0 {
+		value = mostShared(values, judged)
+	}
+	form := mostShared(forms, judged)
+	if 2*len(forms) <= judged && value.Row >= 0 {
+		value.Notes = append(slices.Clone(value.Notes), form.Notes...)
+		return value, each
+	}
+	return smaller(form, value), each
 }
 
-// locateOne locates within one case. ok is false when the case says nothing.
-func locateOne(ev *Evidence, b Budgets) (l Locus, ok bool) {
+// locateOne locates within one case.
+func locateOne(ev *Evidence, b Budgets) caseLocus {
+	l := caseLocus{form: Locus{Row: -1}, value: Locus{Row: -1}}
 	if ev.Candidate != nil && ev.Reference != nil {
-		if row, _ := badRowOf(ev); row >= 0 {
-			return Locus{Row: row, Kind: KindDump, form: true}, true
-		}
-		if i, j, swapped := swappedRows(ev.Candidate.Rows, ev.Reference.Rows); swapped {
-			return Locus{Row: i, Kind: KindDump, form: true, Notes: []string{fmt.Sprintf("rows %d and %d are exchanged", i, j)}}, true
+		if row, what := badRowOf(ev); row >= 0 {
+			l.form = Locus{Row: row, Kind: KindDump, Notes: []string{fmt.Sprintf("case %s: row %d is %s", ev.Case.Name, row, what)}}
+			l.judged = true
+		} else if i, j, swapped := swappedRows(ev.Candidate.Rows, ev.Reference.Rows, b.Nearer.Value); swapped {
+			l.form = Locus{Row: i, Kind: KindDump, Notes: []string{fmt.Sprintf("case %s: rows %d and %d are exchanged", ev.Case.Name, i, j)}}
+			l.judged = true
 		}
 	}
-	if ev.Profile == nil {
-		return Locus{Row: -1}, false
+	if ev.Profile != nil {
+		l.value = locate(curveOf(ev.Profile), ev.Profile.Factors.Single.Value, b)
+		l.judged = true
 	}
-	return locate(curveOf(ev.Profile), ev.Profile.Factors.Single.Value, b), true
+	return l
+}
+
+// matchesAnother names the case whose reference rows a failing case's rows are,
+// within the bound on every row and far nearer than its own: a dump under
+// another prompt's name. Similar prompts have similar rows, so the first alone
+// would not do.
+func matchesAnother(ev *Evidence, evs []*Evidence) string {
+	if ev.Profile == nil || ev.Profile.SchemeUnknown != "" {
+		return ""
+	}
+	bound := ev.Profile.Factors.Single.Value
+	for _, other := range evs {
+		if other == ev || other.Reference == nil || len(other.Reference.Rows) != len(ev.Candidate.Rows) {
+			continue
+		}
+		fits := true
+		var own, others float64
+		for i, r := range other.Reference.Rows {
+			m := Measure{Got: metric.RelativeL2(ev.Candidate.Rows[i], r), Yard: ev.Profile.Accumulated[i].Yard}
+			if over(m.Ratio(), bound) {
+				fits = false
+				break
+			}
+			own += ev.Profile.Accumulated[i].Ratio()
+			others += m.Ratio()
+		}
+		if fits && others < ev.Budgets.Nearer.Value*own {
+			return other.Case.Name
+		}
+	}
+	return ""
 }
 
 // mostShared picks the smallest row named by more than half of the judged
@@ -61,7 +137,7 @@ func mostShared(failing []Locus, judged int) Locus {
 	for _, l := range failing {
 		count[l.Row]++
 	}
-	best := slices.MinFunc(failing, func(a, b Locus) int {
+	return slices.MinFunc(failing, func(a, b Locus) int {
 		am, bm := 2*count[a.Row] > judged, 2*count[b.Row] > judged
 		switch {
 		case am != bm && am:
@@ -73,5 +149,4 @@ func mostShared(failing []Locus, judged int) Locus {
 		}
 		return a.Row - b.Row
 	})
-	return best
 }

@@ -91,7 +91,7 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 		return p, fmt.Errorf("conformance: prove: %s on %s: %w", c.ID, k.Mutant, err)
 	}
 	for _, r := range rep.Checks {
-		if r.ID != c.ID || r.Side != k.Side || (r.Status != Fail && r.Status != Error) {
+		if r.ID != c.ID || r.Side != k.Side || r.Status != Fail {
 			continue
 		}
 		p.Failed = true

@@ -17,20 +17,21 @@ type remembered struct {
 	batched  memo[[][]float64]
 	hidden   memo[[]float64]
 	float64s func() (engine.Reference, error)
+	float32s func() (engine.Reference, error)
 }
 
 func remember(ref engine.Reference) engine.Reference {
 	r := &remembered{Reference: ref}
-	r.float64s = sync.OnceValues(func() (engine.Reference, error) {
-		s, err := ref.Float64()
-		if err != nil {
-			return nil, err
-		}
-		if s == ref {
-			return r, nil
-		}
-		return remember(s), nil
-	})
+	in := func(open func() (engine.Reference, error)) func() (engine.Reference, error) {
+		return sync.OnceValues(func() (engine.Reference, error) {
+			s, err := open()
+			if err != nil || s == ref {
+				return r, err
+			}
+			return remember(s), nil
+		})
+	}
+	r.float64s, r.float32s = in(ref.Float64), in(ref.Float32)
 	return r
 }
 
@@ -51,6 +52,8 @@ func (r *remembered) LastHidden(ctx context.Context, ids []int) ([]float64, erro
 }
 
 func (r *remembered) Float64() (engine.Reference, error) { return r.float64s() }
+
+func (r *remembered) Float32() (engine.Reference, error) { return r.float32s() }
 
 // rememberedYardstick is a yardstick that runs each prompt once per scheme.
 type rememberedYardstick struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -49,7 +50,8 @@ type DepthRow struct {
 	AccumulatedRatio Number `json:"accumulated_ratio"`
 	NormRatio        Number `json:"norm_ratio"`
 	// Local is the error that the layer before this row introduced, as a share
-	// of its update; null for row 0, which no layer wrote.
+	// of its update; null for row 0, which no layer wrote, and where a row can't
+	// be measured.
 	Local      *Number `json:"local"`
 	LocalRatio *Number `json:"local_ratio"`
 }
@@ -62,7 +64,10 @@ func depthOf(p *Profile) []DepthRow {
 	for i, m := range p.Accumulated {
 		out[i] = DepthRow{Row: i, Probe: engine.RowProbe(i), Accumulated: Number(m.Got),
 			AccumulatedRatio: Number(m.Ratio()), NormRatio: Number(p.NormRatio[i])}
-		if i > 0 {
+		if m.Missing {
+			out[i].Accumulated, out[i].AccumulatedRatio = Number(math.NaN()), Number(math.NaN())
+		}
+		if i > 0 && !p.Local[i-1].Missing {
 			local, ratio := Number(p.Local[i-1].Got), Number(p.Local[i-1].Ratio())
 			out[i].Local, out[i].LocalRatio = &local, &ratio
 		}

@@ -31,7 +31,7 @@ func residualCandidate() *Check {
 			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},
 		},
 		Judge:  judgeResidualCandidate,
-		Across: func(evs []*Evidence) *Outcome { return acrossMedians(evs, accumulatedFindings) },
+		Across: func(run *RunEvidence) *Outcome { return acrossMedians(run.Cases, false, accumulatedFindings) },
 	}
 }
 
@@ -46,6 +46,9 @@ func judgeResidualCandidate(ev *Evidence, _ Side) Outcome {
 	var out []Finding
 	bound := p.Factors.Single
 	for i, m := range p.Accumulated {
+		if m.Missing {
+			continue // the check of form has named the row
+		}
 		limit := Limit{Number(bound.Value * m.Yard), bound.Describe()}
 		if over(m.Ratio(), bound.Value) {
 			out = append(out, Finding{Probe: engine.RowProbe(i), Metric: "accumulated relative L2", Got: Number(m.Got),
@@ -93,15 +96,16 @@ func medianFindings(xs []float64, bound golden.Budget, offset int, metric string
 }
 
 // acrossMedians judges the medians over all cases that have a profile, when
-// there are enough of them.
-func acrossMedians(evs []*Evidence, findings func(curve, Factors, Budgets) []Finding) *Outcome {
+// there are enough of them. In an unknown scheme only a check of the profile's
+// shape means something.
+func acrossMedians(evs []*Evidence, shape bool, findings func(curve, Factors, Budgets) []Finding) *Outcome {
 	var ps []*Profile
 	for _, ev := range evs {
 		if ev.Profile != nil {
 			ps = append(ps, ev.Profile)
 		}
 	}
-	if len(ps) < MedianCases || ps[0].SchemeUnknown != "" {
+	if len(ps) < MedianCases || (ps[0].SchemeUnknown != "" && !shape) {
 		return nil
 	}
 	if fs := findings(medianCurve(ps), ps[0].Factors, evs[0].Budgets); len(fs) > 0 {

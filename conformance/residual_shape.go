@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
@@ -47,7 +48,7 @@ func judgeShape(ev *Evidence, side Side) Outcome {
 	}
 	file := ev.layersFile(side)
 	exact := func(metric string, got, want float64, detail string) Finding {
-		return Finding{Metric: metric, Got: Number(got), Limit: Limit{Number(want), "the model and the prompt"},
+		return Finding{Exact: true, Metric: metric, Got: Number(got), Limit: Limit{Number(want), "the model and the prompt"},
 			At: At{Row: -1, Channel: -1, File: file}, Detail: detail}
 	}
 	if h.Rows != ev.Arch.Layers+1 {
@@ -56,7 +57,7 @@ func judgeShape(ev *Evidence, side Side) Outcome {
 	if h.Width != ev.Arch.Hidden {
 		return fail(KindFormat, exact("width", float64(h.Width), float64(ev.Arch.Hidden), "the hidden size is expected"))
 	}
-	if want := fingerprint(ev.Case.Text); h.Fingerprint != want {
+	if want := dumpfmt.Fingerprint(ev.Case.Text); h.Fingerprint != want {
 		return fail(KindProvenance, exact("fingerprint", float64(h.Fingerprint), float64(want),
 			fmt.Sprintf("the dump belongs to another prompt: fingerprint got 0x%016X, want 0x%016X", h.Fingerprint, want)))
 	}
@@ -74,16 +75,21 @@ func judgeShape(ev *Evidence, side Side) Outcome {
 	}
 	if row, what := badRowAgainst(c.Rows, ref); row >= 0 {
 		cls := metric.Classify(c.Rows[row])
-		return fail(KindDump, Finding{Probe: engine.RowProbe(row), Metric: "degenerate", Got: Number(cls.Value),
+		at, value := cls.Index, cls.Value
+		if !cls.Degenerate() {
+			at = beyondFloat32(c.Rows[row])
+			value = c.Rows[row][at]
+		}
+		return fail(KindDump, Finding{Probe: engine.RowProbe(row), Metric: "degenerate", Got: Number(value),
 			Limit:  Limit{0, "a row must be finite and carry information"},
-			At:     At{Row: row, Channel: cls.Index, File: file},
+			At:     At{Row: row, Channel: at, File: file},
 			Detail: fmt.Sprintf("row %d is %s", row, what)})
 	}
 	against := ev.orderReference(side)
 	if against == nil {
 		return pass()
 	}
-	if i, j, swapped := swappedRows(c.Rows, against); swapped {
+	if i, j, swapped := swappedRows(c.Rows, against, ev.Budgets.Nearer.Value); swapped {
 		return fail(KindDump, Finding{Probe: engine.RowProbe(i), Metric: "row order", Got: Number(j), Limit: Limit{Number(i), "rows come in depth order"},
 			At: At{Row: i, Channel: -1, File: file}, Detail: fmt.Sprintf("rows %d and %d are exchanged", i, j)})
 	}
@@ -102,17 +108,17 @@ func (ev *Evidence) orderReference(side Side) [][]float64 {
 	return ev.Reference.Rows
 }
 
-// swappedRows finds two rows that stand in each other's place: each is less
-// than half as far from the other's reference row as from its own.
-func swappedRows(rows, ref [][]float64) (i, j int, swapped bool) {
+// swappedRows finds two rows that stand in each other's place: each is much
+// nearer to the other's reference row than to its own.
+func swappedRows(rows, ref [][]float64, nearer float64) (i, j int, swapped bool) {
 	if len(rows) != len(ref) {
 		return 0, 0, false
 	}
 	for i := range rows {
 		own := distance(rows[i], ref[i])
 		for j := i + 1; j < len(rows); j++ {
-			if distance(rows[i], ref[j]) < 0.5*own &&
-				distance(rows[j], ref[i]) < 0.5*distance(rows[j], ref[j]) {
+			if distance(rows[i], ref[j]) < nearer*own &&
+				distance(rows[j], ref[i]) < nearer*distance(rows[j], ref[j]) {
 				return i, j, true
 			}
 		}
@@ -134,6 +140,9 @@ func badRowAgainst(rows, ref [][]float64) (row int, what string) {
 	for i, r := range rows {
 		cls := metric.Classify(r)
 		if !cls.Degenerate() {
+			if beyondFloat32(r) >= 0 {
+				return i, "beyond what a float32 layer can take"
+			}
 			continue
 		}
 		if i < len(ref) && metric.Classify(ref[i]).Kind == cls.Kind && cls.Kind != metric.NonFinite {

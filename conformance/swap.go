@@ -8,10 +8,6 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// swapMargin is how much better another layer must explain an update than the
-// layer that should have made it.
-const swapMargin = 3
-
 // swapPartner tries every layer on the first source's input row: an engine that
 // runs its layers in the wrong order behaves like another layer there. It
 // returns a sentence, or "" when no layer explains the update.
@@ -38,7 +34,7 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (string, error) 
 				best, at = d, j
 			}
 		}
-		if at >= 0 && best*swapMargin < own {
+		if at >= 0 && best*ev.Budgets.SwapMargin.Value < own {
 			return fmt.Sprintf("from row %d to row %d the candidate behaves like layer %d, not like layer %d (%s): layers in the wrong order",
 				n, n+1, at, n, engine.ResidPost(n)), nil
 		}

@@ -16,8 +16,8 @@ func noVacuousPass() *Check {
 			{Mutant: "all-nan", Side: SideSuite, Layer: -1},
 			{Mutant: "no-cases", Side: SideSuite, Layer: -1},
 		},
-		Across: func(evs []*Evidence) *Outcome {
-			for _, ev := range evs {
+		Across: func(run *RunEvidence) *Outcome {
+			for _, ev := range run.Cases {
 				if ev.Profile != nil && ev.CandidateErr == nil {
 					o := pass()
 					return &o

@@ -29,6 +29,9 @@ type Reference interface {
 	// Float64 returns the same model in float64 on the same graphs: the
 	// yardstick of float32 error. It is the receiver if that is float64.
 	Float64() (Reference, error)
+	// Float32 returns the same model in float32, or the receiver if that is
+	// float32.
+	Float32() (Reference, error)
 }
 
 // Trace is the outcome of one incremental run.

@@ -1,6 +1,9 @@
 package golden
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Budget is an upper bound on a metric, with its origin.
 type Budget struct {
@@ -14,6 +17,14 @@ type Budget struct {
 	Multiple float64 `json:"multiple"`
 	// Why says what was measured to choose the multiple.
 	Why string `json:"why"`
+	// Expires is the date, YYYY-MM-DD, after which a bound that was set by hand
+	// has to be looked at again; empty for one that follows from a measurement.
+	Expires string `json:"expires,omitempty"`
+}
+
+// Expired reports whether the bound was set by hand and its date has passed.
+func (b Budget) Expired(now time.Time) bool {
+	return b.Expires != "" && now.Format(time.DateOnly) > b.Expires
 }
 
 // Holds reports whether got is within the budget. NaN is not.
@@ -27,3 +38,9 @@ func Of(measured, multiple float64, source, why string) Budget {
 
 // Describe renders where the bound comes from: "2 times the emulation's error".
 func (b Budget) Describe() string { return fmt.Sprintf("%g times %s", b.Multiple, b.Source) }
+
+// ByHand sets a bound that no measurement gives. It needs a reason and a date
+// on which to look at it again, YYYY-MM-DD.
+func ByHand(value float64, why, expires string) Budget {
+	return Budget{Value: value, Multiple: 1, Source: "set by hand", Why: why, Expires: expires}
+}

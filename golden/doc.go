@@ -1,11 +1,17 @@
-// Package golden holds expected values and how much deviation from them is
-// allowed, and why that much.
+// Package golden holds expected values: what the trusted reference recorded,
+// with provenance and hashes, and how much deviation from it is allowed, and
+// why that much.
+//
+// A [Set] is a dump folder that transformers recorded, with a [Manifest] beside
+// it that names every file, the checkpoint, the reference's own source modules
+// and the precision floor of each row. [Set.Verify] holds all of it to its
+// hashes; a file that no manifest names is as wrong as one that is missing.
 //
 // A [Budget] is never a bare number: it carries the measurement it came from.
 // Package golden/metric has the formulas that the budgets bound.
 //
 // # Limits and non-goals
 //
-// The package judges nothing and runs no engine; recorded goldens with
-// provenance are not part of it yet.
+// The package judges nothing, runs no engine, and records nothing: goldens come
+// from tools/goldens alone, never from an engine of ours.
 package golden

@@ -56,6 +56,8 @@ func (s standIn) Embedding(int) ([]float64, error) { return []float64{1}, nil }
 func (s standIn) FinalNorm(ctx context.Context, row []float64) ([]float64, error) {
 	return finalNorm(s.w)(ctx, row)
 }
+func (s standIn) Float32() (engine.Reference, error) { return s, nil }
+
 func (s standIn) Float64() (engine.Reference, error) { return s, nil }
 
 func TestCaptureFaultsOfAReference(t *testing.T) {

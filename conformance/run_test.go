@@ -1,0 +1,74 @@
+package conformance_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine/mutant"
+)
+
+// runScenario makes this test binary run conformance.Run once more, in a
+// process of its own, since a failing Run would fail the test that looks at it.
+const runScenario = "PLUMBLINE_TEST_RUN_SCENARIO"
+
+// TestRunInAClient is the client test that runScenario asks for.
+func TestRunInAClient(t *testing.T) {
+	scenario := os.Getenv(runScenario)
+	if scenario == "" {
+		t.Skip("started by TestRun")
+	}
+	var cfg conformance.Config
+	if scenario != "empty" {
+		var err error
+		cfg, err = embedded()
+		require.NoError(t, err)
+		cfg.Cases = cfg.Cases[:6]
+	}
+	cfg.AllowPartial = scenario != "partial"
+	if scenario == "faulty" {
+		var err error
+		cfg, err = cfg.Mutants(cfg, conformance.Control{Mutant: "layer-skipped", Side: conformance.SideCandidate, Layer: 17})
+		require.NoError(t, err)
+	}
+	if scenario == "faulty-reference" {
+		m, err := mutant.Lookup("shifted-index")
+		require.NoError(t, err)
+		cfg.Reference, err = m.Reference(cfg.Reference, nil, -1)
+		require.NoError(t, err)
+	}
+	conformance.Run(t, cfg)
+}
+
+func TestRun(t *testing.T) {
+	onlyOnEmbedded(t)
+	for _, tc := range []struct {
+		scenario string
+		passes   bool
+		says     []string
+	}{
+		{"conforms-but-partial-is-allowed", true, []string{"--- PASS: TestRunInAClient/LocalError", "core check not judged: LogitCandidate"}},
+		{"partial", false, []string{"conclusion: partial"}},
+		{"faulty", false, []string{"--- FAIL: TestRunInAClient/LocalError", "blocks.17.resid_post", "first bad row: 18", "rule: "}},
+		{"faulty-reference", false, []string{"the reference failed a check of its own", "--- FAIL: TestRunInAClient/InteriorRowOracle"}},
+		{"empty", false, []string{"conclusion: nothing judged"}},
+	} {
+		t.Run(tc.scenario, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRunInAClient$", "-test.v")
+			cmd.Env = append(os.Environ(), runScenario+"="+tc.scenario)
+			out, err := cmd.CombinedOutput()
+			if tc.passes {
+				assert.NoError(t, err, string(out))
+			} else {
+				assert.Error(t, err, string(out))
+			}
+			for _, s := range tc.says {
+				assert.Contains(t, string(out), s)
+			}
+		})
+	}
+}

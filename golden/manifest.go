@@ -1,0 +1,138 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+)
+
+// ManifestSchema is the only manifest schema that is read.
+const ManifestSchema = "plumbline-golden-manifest-v1"
+
+// FileHash is what a manifest says of one file.
+type FileHash struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // 64 lower-case hex digits
+}
+
+// PathHash is a FileHash with the file's path from the repository's root.
+type PathHash struct {
+	Path string `json:"path"`
+	FileHash
+}
+
+// FolderHashes names every file of a folder, and no more.
+type FolderHashes struct {
+	Folder string              `json:"folder"`
+	Files  map[string]FileHash `json:"files"`
+}
+
+// Reference is the library that recorded a golden.
+type Reference struct {
+	Library string `json:"library"`
+	// Versions of the library and of what it computes with.
+	Versions map[string]string `json:"versions"`
+	// Modules are the library's own source files that the forward ran through.
+	Modules map[string]string `json:"modules"`
+}
+
+// Precision is the floor of a golden's own values: relative L2 of its float32
+// rows from a float64 run by an independent implementation.
+type Precision struct {
+	Measure string                  `json:"measure"`
+	Cases   map[string]RowPrecision `json:"cases"`
+}
+
+// RowPrecision has one figure per dump row.
+type RowPrecision struct {
+	Layers []float64 `json:"layers"`
+	Logits []float64 `json:"logits"`
+}
+
+// Manifest is the provenance of a golden set.
+type Manifest struct {
+	Schema     string       `json:"schema"`
+	Set        string       `json:"set"`
+	Goldens    FolderHashes `json:"goldens"`
+	Checkpoint FolderHashes `json:"checkpoint"`
+	Prompts    struct {
+		// Source was written by hand, Written by the recorder from it.
+		Source  PathHash `json:"source"`
+		Written PathHash `json:"written"`
+	} `json:"prompts"`
+	Cases      []string  `json:"cases"`
+	Reference  Reference `json:"reference"`
+	Arithmetic struct {
+		Attention     string            `json:"attention"`
+		CPUCapability string            `json:"cpu_capability"`
+		Device        string            `json:"device"`
+		DType         string            `json:"dtype"`
+		Threads       int               `json:"threads"`
+		Environment   map[string]string `json:"environment"`
+	} `json:"arithmetic"`
+	Recorder struct {
+		Command string            `json:"command"`
+		Sources map[string]string `json:"sources"`
+	} `json:"recorder"`
+	Passes    int       `json:"passes"`
+	MaxNew    int       `json:"max_new"`
+	Stop      []int     `json:"stop"`
+	Precision Precision `json:"precision"`
+}
+
+// ManifestError says that a manifest can't be trusted.
+type ManifestError struct {
+	File, What, Got, Want string
+}
+
+func (e *ManifestError) Error() string {
+	return fmt.Sprintf("golden: manifest %s: %s: got %s, want %s", e.File, e.What, e.Got, e.Want)
+}
+
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// ParseManifest reads a manifest; file is its name in errors. Unknown keys,
+// another schema, another reference than transformers, a single pass and
+// malformed hashes are refused.
+func ParseManifest(file string, data []byte) (*Manifest, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var m Manifest
+	if err := dec.Decode(&m); err != nil {
+		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + ManifestSchema}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	}
+	switch {
+	case m.Schema != ManifestSchema:
+		return nil, &ManifestError{file, "schema", m.Schema, ManifestSchema}
+	case m.Reference.Library != "transformers":
+		// A golden of an engine's own making would hold that engine to itself.
+		return nil, &ManifestError{file, "reference.library", m.Reference.Library, "transformers"}
+	case len(m.Reference.Modules) == 0:
+		return nil, &ManifestError{file, "reference.modules", "none", "the reference's own source modules"}
+	case m.Passes < 2:
+		return nil, &ManifestError{file, "passes", fmt.Sprint(m.Passes), "at least 2, byte-identical"}
+	case len(m.Cases) == 0:
+		return nil, &ManifestError{file, "cases", "none", "at least one"}
+	}
+	for _, files := range []map[string]FileHash{m.Goldens.Files, m.Checkpoint.Files,
+		{m.Prompts.Source.Path: m.Prompts.Source.FileHash, m.Prompts.Written.Path: m.Prompts.Written.FileHash}} {
+		for name, h := range files {
+			if !hexDigest.MatchString(h.SHA256) || h.Bytes < 0 {
+				return nil, &ManifestError{file, "hash of " + name, fmt.Sprintf("%d bytes, sha256 %q", h.Bytes, h.SHA256), "a length and 64 hex digits"}
+			}
+		}
+	}
+	for _, hashes := range []map[string]string{m.Reference.Modules, m.Recorder.Sources} {
+		for name, h := range hashes {
+			if !hexDigest.MatchString(h) {
+				return nil, &ManifestError{file, "hash of " + name, fmt.Sprintf("%q", h), "64 hex digits"}
+			}
+		}
+	}
+	return &m, nil
+}
