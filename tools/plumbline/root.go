@@ -23,7 +23,6 @@ var subcommands = []func(*app) *cobra.Command{
 	newGate,
 	newInspect,
 	newLayers,
-	newSelftest,
 }
 
 // modelEnv stands in for --model.
