@@ -49,7 +49,7 @@ var scaled = engine.Scheme{RowsInt8: true}
 // int8 too, and it rounds ties away from zero. Judged by itself, the yardstick
 // would show a ratio of exactly 1 and prove nothing.
 func defaultCandidate(w engine.Weights, c *quant.Cache) engine.Candidate {
-	return quant.FromWeights(w, quant.WithCache(c.Fork()), quant.KVCacheInt8(), quant.RoundHalfAway()).Candidate(scaled)
+	return quant.FromWeights(w, quant.WithCache(c), quant.KVCacheInt8(), quant.RoundHalfAway()).Candidate(scaled)
 }
 
 // embedded is the suite on the checkpoint and prompts that the module brings.
@@ -66,6 +66,7 @@ var embedded = sync.OnceValues(func() (conformance.Config, error) {
 })
 
 func configOn(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
+	w = engine.Resident(w)
 	ref, err := reference.New(w)
 	if err != nil {
 		return conformance.Config{}, err
@@ -85,7 +86,7 @@ func configOn(w engine.Weights, cases []engine.Case) (conformance.Config, error)
 // planter binds engine/mutant to this suite's engines.
 func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(conformance.Config, conformance.Control) (conformance.Config, error) {
 	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
-	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return defaultCandidate(w, cache), nil }
+	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return defaultCandidate(w, cache.Fork()), nil }
 	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
 		m, err := mutant.Lookup(k.Mutant)
 		if err != nil {
