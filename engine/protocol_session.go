@@ -37,6 +37,7 @@ type session struct {
 	p     *process
 	lines chan answered // closed after the first error
 	quit  chan struct{} // closed when nobody reads lines any more
+	asked bool
 }
 
 func startSession(cmd command, argv []string, o *ProgramOptions) (*session, error) {
@@ -109,14 +110,17 @@ func (s *session) pass(a answered) bool {
 func (s *session) ask(ctx context.Context, name string, line []byte, timeout time.Duration) ([]byte, error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
-	select {
-	case a, ok := <-s.lines:
-		if !ok || a.err != nil {
-			return nil, s.over(name, "before the request", a)
+	if s.asked { // a greeting that comes before it is asked for does no harm
+		select {
+		case a, ok := <-s.lines:
+			if !ok || a.err != nil {
+				return nil, s.over(name, "before the request", a)
+			}
+			return nil, s.broken(name, a.line, errors.New("got a line that nothing asked for"))
+		default:
 		}
-		return nil, s.broken(name, a.line, errors.New("got a line that nothing asked for"))
-	default:
 	}
+	s.asked = true
 	sent := make(chan error, 1)
 	go func() {
 		_, err := s.p.stdin.Write(line)

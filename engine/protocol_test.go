@@ -358,3 +358,17 @@ func TestProtocolAProgramThatDoesntRead(t *testing.T) {
 	require.True(t, dead.TimedOut)
 	require.NoError(t, p.Close())
 }
+
+// TestProtocolEagerGreeting: a program that greets before it is asked to.
+func TestProtocolEagerGreeting(t *testing.T) {
+	p, err := engine.Protocol(`sh -c 'echo "{\"plumbline\":1,\"name\":\"x\"}"; read hello; while read r; do echo "{\"unsupported\":\"no\"}"; done'`,
+		engine.ProgramOptions{})
+	require.NoError(t, err)
+	info, err := p.Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "x", info.Name)
+	var un *engine.UnsupportedError
+	_, err = p.Run(t.Context(), request("a"))
+	require.ErrorAs(t, err, &un)
+	require.NoError(t, p.Close())
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/tools/internal/progress"
 )
 
@@ -20,30 +21,40 @@ import (
 const exitBisectSkip = 125
 
 type gateFlags struct {
-	candidate, golden, report string
-	exact, partial, bisect    bool
+	candidate, golden, prompts, report string
+	exact, partial, bisect, smoke      bool
+	program                            programFlags
 }
 
 func newGate(a *app) *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{
-		Use:   "gate --model DIR --candidate FOLDER",
+		Use:   "gate --model DIR --candidate FOLDER | --exec CMD",
 		Short: "Judge a candidate's dumps: every check that applies, and the verdict",
-		Long: `gate judges a folder of dumps against the float reference engine, which runs the
-same checkpoint in this process. It names the first bad row and the layer that
-introduced the error.
+		Long: `gate judges a folder of dumps, or a program, against the float reference engine,
+which runs the same checkpoint in this process. It names the first bad row and the
+layer that introduced the error.
 
 With --exact it compares two folders of one engine bit for bit (int8 codes with
 their m and e, float bits, logits) and needs no model.
 
 With --golden the cases are those of the golden folder, and a case that the
-candidate lacks is a failure.
+candidate lacks is a failure. With --prompts they are the lines of a JSONL file,
+{"name": …, "text": …, "token_ids": […]}.
+
+` + programHelp + `
+
+--smoke first tests the way between the program and Plumbline on two fakes
+(plumbline selftest --help describes them); a program with --protocol that says
+"smoke":true is tested without being asked.
 
 Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 2 the run itself broke; 3 nothing, or a Core check nowhere, could be judged.
 --allow-partial turns the latter half of 3 into 0, --git-bisect 2 and 3 into 125.`,
 		Example: `  plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps
   plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps --json --allow-partial
+  plumbline gate --model ./m --golden ./ref --exec './engine --ids {ids} --layers {layers}' --layers f32
+  plumbline gate --model ./m --prompts p.jsonl --protocol --exec 'python3 serve.py' --timeout 1m
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
   git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
@@ -53,6 +64,9 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	a.modelFlag(cmd)
 	fl.StringVar(&f.candidate, "candidate", "", "dump folder of the engine under test")
 	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there; with --exact, what they must equal")
+	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")
+	f.program.register(cmd)
+	fl.BoolVar(&f.smoke, "smoke", false, "test the program on the two fakes before it is judged")
 	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json")
 	fl.BoolVar(&f.exact, "exact", false, "compare code by code with --golden, without a model")
 	fl.BoolVar(&f.partial, "allow-partial", false, "exit 0 when nothing failed but a Core check was judged nowhere")
@@ -73,7 +87,7 @@ func (a *app) gate(cmd *cobra.Command, f gateFlags) error {
 }
 
 func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
-	if err := need([2]string{"candidate", f.candidate}); err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	if f.report != "" {
@@ -104,6 +118,30 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 	return exitWith(gateCode(rep.Conclusion, f.partial))
 }
 
+// check refuses flags that mean nothing together.
+func (f *gateFlags) check(cmd *cobra.Command) error {
+	if err := f.program.check(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.program.line == "" && f.candidate == "":
+		return usageErrorf("--candidate is required, or --exec")
+	case f.program.line == "" && f.smoke:
+		return usageErrorf("--smoke needs --exec")
+	case f.program.line == "" && f.prompts != "":
+		return usageErrorf("--prompts needs --exec: a dump folder has its own")
+	case f.program.line == "":
+		return nil
+	case f.candidate != "":
+		return usageErrorf("--candidate and --exec: got both, want one")
+	case f.exact:
+		return usageErrorf("--exact compares two folders, not a program")
+	case (f.golden == "") == (f.prompts == ""):
+		return usageErrorf("--exec needs the cases: --golden or --prompts, one of them")
+	}
+	return nil
+}
+
 func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, error) {
 	if f.exact {
 		if err := need([2]string{"golden", f.golden}); err != nil {
@@ -121,7 +159,19 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 			return nil, err
 		}
 	}
-	return a.evaluate(cmd.Context(), "gate", f.candidate, cases)
+	if f.program.line == "" {
+		return a.evaluate(cmd.Context(), "gate", f.candidate, cases)
+	}
+	if f.prompts != "" {
+		rows, err := readPrompts(f.prompts)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			cases = append(cases, engine.Case{Name: r.name, Text: r.file.Text, TokenIDs: r.file.TokenIDs})
+		}
+	}
+	return a.evaluateProgram(cmd.Context(), &f.program, f.smoke, cases)
 }
 
 // evaluate judges a dump folder against the model that --model names, on the
@@ -134,7 +184,12 @@ func (a *app) evaluate(ctx context.Context, what, folder string, cases []engine.
 	if err != nil {
 		return nil, err
 	}
-	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: engine.Dir(folder), Cases: cases}
+	return a.judge(ctx, what, ref, engine.Dir(folder), cases)
+}
+
+// judge judges a candidate against a reference.
+func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, candidate engine.Candidate, cases []engine.Case) (*conformance.Report, error) {
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: cases}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
@@ -192,7 +247,17 @@ func (a *app) reproduce(f gateFlags) string {
 	if f.golden != "" {
 		args = append(args, "--golden", f.golden)
 	}
-	args = append(args, "--candidate", f.candidate)
+	if f.prompts != "" {
+		args = append(args, "--prompts", f.prompts)
+	}
+	if f.program.line != "" {
+		args = append(args, f.program.args()...)
+		if f.smoke {
+			args = append(args, "--smoke")
+		}
+	} else {
+		args = append(args, "--candidate", f.candidate)
+	}
 	if f.partial {
 		args = append(args, "--allow-partial")
 	}

@@ -23,6 +23,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newGate,
 	newInspect,
 	newLayers,
+	newSelftest,
 }
 
 // modelEnv stands in for --model.

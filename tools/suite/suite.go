@@ -1,0 +1,78 @@
+// Package suite binds the parts that package conformance leaves open: the GoMLX
+// reference, the int8 emulation as the yardstick, a second int8 engine as the
+// candidate that needs no download, and the planted faults. The suite's own
+// tests and `plumbline selftest` share it.
+//
+// It decides nothing: which checks there are, and their bounds, is conformance's.
+package suite
+
+import (
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/mutant"
+	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/fixtures"
+)
+
+// Embedded is the suite on the checkpoint and the prompts that the module
+// brings.
+func Embedded() (conformance.Config, error) {
+	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cases, err := fixtures.Prompts()
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	return On(ckpt, cases)
+}
+
+// On is the suite on a checkpoint: the reference is judged on every case, the
+// candidate is the default one, and Mutants plants the controls' faults.
+func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
+	ref, err := reference.New(w)
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cache := quant.NewCache()
+	return conformance.Config{
+		Reference:      ref,
+		Yardstick:      quant.New(ref, quant.WithCache(cache)),
+		Candidate:      candidate(w, cache),
+		Cases:          cases,
+		ReferenceCases: -1,
+		AllowPartial:   true, // no check of tokens and logits is built yet
+		Mutants:        planter(w, cases, cache),
+	}, nil
+}
+
+// candidate is an int8 engine that is not the yardstick: its KV cache is int8
+// too, and it rounds ties away from zero. Judged by itself, the yardstick would
+// show a ratio of exactly 1 and prove nothing.
+func candidate(w engine.Weights, c *quant.Cache) engine.Candidate {
+	return quant.FromWeights(w, quant.WithCache(c.Fork()), quant.KVCacheInt8(), quant.RoundHalfAway()).
+		Candidate(engine.Scheme{RowsInt8: true})
+}
+
+// planter binds engine/mutant to these engines.
+func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(conformance.Config, conformance.Control) (conformance.Config, error) {
+	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
+	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return candidate(w, cache), nil }
+	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
+		m, err := mutant.Lookup(k.Mutant)
+		if err != nil {
+			return cfg, err
+		}
+		if k.Side == conformance.SideReference {
+			cfg.Reference, err = m.Reference(cfg.Reference, openReference, k.Layer)
+			return cfg, err
+		}
+		cfg.Candidate, err = m.Candidate(mutant.Sides{Candidate: cfg.Candidate, Weights: w, Open: openCandidate, Cases: cases}, k.Layer)
+		if _, lists := cfg.Candidate.(engine.CaseLister); lists {
+			cfg.Cases = nil // the candidate brings its own
+		}
+		return cfg, err
+	}
+}

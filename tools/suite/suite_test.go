@@ -1,0 +1,45 @@
+package suite_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/tools/suite"
+)
+
+// TestEmbeddedBindsEveryPart: nothing is left open, and each control that a check
+// names can be planted.
+func TestEmbeddedBindsEveryPart(t *testing.T) {
+	cfg, err := suite.Embedded()
+	require.NoError(t, err)
+	require.NotNil(t, cfg.Reference)
+	require.NotNil(t, cfg.Yardstick)
+	require.NotNil(t, cfg.Candidate)
+	require.NotEmpty(t, cfg.Cases)
+	for _, c := range conformance.Builtin().Checks() {
+		for _, k := range c.Controls {
+			planted, err := cfg.Mutants(cfg, k)
+			require.NoError(t, err, "%s: %s", c.ID, k.Mutant)
+			if k.Side == conformance.SideReference {
+				require.NotEqual(t, cfg.Reference, planted.Reference, "%s: %s", c.ID, k.Mutant)
+			} else {
+				require.NotEqual(t, cfg.Candidate, planted.Candidate, "%s: %s", c.ID, k.Mutant)
+			}
+		}
+	}
+	_, err = cfg.Mutants(cfg, conformance.Control{Mutant: "no such fault"})
+	require.Error(t, err)
+}
+
+// TestEmbeddedJudges: one check on the default candidate comes to a verdict.
+func TestEmbeddedJudges(t *testing.T) {
+	cfg, err := suite.Embedded()
+	require.NoError(t, err)
+	cfg.Only, cfg.Cases, cfg.ReferenceCases = []string{"ResidualShape"}, cfg.Cases[:1], 1
+	rep, err := conformance.Evaluate(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, 1, rep.Executed)
+	require.Equal(t, conformance.Partial, rep.Conclusion, "a restricted run is never whole")
+}
