@@ -41,9 +41,10 @@ type Budgets struct {
 	// largest outside {first, first+1}, and a bad dump row from a bad layer, by
 	// the error of one layer over that of two.
 	OneLayerShape golden.Budget
-	// AllLayersShare tells a fault in all layers from one in two, by the upper
-	// quartile outside {first, first+1} over the first.
-	AllLayersShare golden.Budget
+	// NextLayerShare and AllLayersShare tell a fault in all layers from one in an
+	// early layer, by the second layer's local error over the first's and by the
+	// upper quartile of the others' over it.
+	NextLayerShare, AllLayersShare golden.Budget
 	// Outlier bounds the local error of one layer in multiples of the lower
 	// quartile over all layers. It tightens Factors.Median, and is all there is
 	// when the yardstick doesn't emulate the candidate's arithmetic.
@@ -94,8 +95,10 @@ func DefaultBudgets() Budgets {
 			"rounding twice; the clean engine uses 1.14 codes of the row, of 1.18 allowed"),
 		OneLayerShape: golden.Of(1.8, 1, "the largest local error elsewhere",
 			"one-layer faults of two real engines stand out by at least 3.1"),
+		NextLayerShare: golden.Of(0.62, 1, "the first local error",
+			"faults of all layers, planted in an int8 emulation of a real engine's checkpoint: 0.67 to 1.24; of layer 0 or 1 alone: 0.19 to 0.57"),
 		AllLayersShare: golden.Of(0.35, 1, "the first local error",
-			"0.54 for a wrong rotary base in a real engine, at most 0.2 behind its one-layer faults"),
+			"faults of all layers, planted likewise: 0.42 to 0.88"),
 		Outlier: golden.Of(1, 1.6, "the lower quartile of the local errors over the layers",
 			"medians of clean runs, the engine's and other emulations', stay below 1.25"),
 		OutlierSingle: golden.Of(1, 2.4, "the lower quartile of the local errors over the layers",

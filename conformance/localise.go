@@ -174,12 +174,12 @@ func outside(local []float64, n int, skip func(int) bool) float64 {
 	return m
 }
 
-// allLayers reports whether the fault is in every layer: no layer towers over
-// the others, and most of the others are out of budget too, nearly as badly. A
-// second fault in one more layer has the first property alone. A fault of all
-// layers is seen in the first ones: clean layers before it speak against one.
+// allLayers reports whether the fault is in every layer. One is seen from the
+// first layers on, the next layer is nearly as bad by itself, and most others
+// are out of budget too. Behind a fault of one early layer the wrong KV cache
+// alone raises the others, and less.
 func allLayers(local []float64, first int, bound float64, b Budgets) bool {
-	if first > 1 || local[first] >= b.OneLayerShape.Value*outside(local, first, nil) {
+	if first > 1 || first+1 >= len(local) || local[first+1] < b.NextLayerShare.Value*local[first] {
 		return false
 	}
 	var rest []float64

@@ -149,6 +149,7 @@ func TestLocateNamesTheFault(t *testing.T) {
 		{"weak, below the accumulated budget", oneLayer(5, 3, 1.6), 6, KindLayer, resid(5)},
 		{"NaN is over every bound", nan, 7, KindLayer, resid(6)},
 		{"all layers", all, 1, KindAllLayers, resid(0)},
+		{"an early layer that spoils the others", oneLayer(0, 15, 7), 1, KindLayer, resid(0)},
 		{"swapped layers don't heal", swap, 5, KindLayer, resid(4)},
 		{"duplicated or doubled row heals", badDumpRow(flat(1.3), 7, 24), 7, KindDump, nil},
 		{"wrong input", input, 0, KindInput, []engine.Probe{engine.ProbeEmbed}},
