@@ -110,7 +110,9 @@ func (s *session) pass(a answered) bool {
 func (s *session) ask(ctx context.Context, name string, line []byte, timeout time.Duration) ([]byte, error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
-	if s.asked { // a greeting that comes before it is asked for does no harm
+	greeting := !s.asked // one that comes before it is asked for does no harm
+	s.asked = true
+	if !greeting {
 		select {
 		case a, ok := <-s.lines:
 			if !ok || a.err != nil {
@@ -120,7 +122,6 @@ func (s *session) ask(ctx context.Context, name string, line []byte, timeout tim
 		default:
 		}
 	}
-	s.asked = true
 	sent := make(chan error, 1)
 	go func() {
 		_, err := s.p.stdin.Write(line)
@@ -128,15 +129,16 @@ func (s *session) ask(ctx context.Context, name string, line []byte, timeout tim
 	}()
 	// Both must happen, and the answer may be seen first.
 	var answer []byte
+	var unread error // the program has closed its input; what it says tells more
 	for sending, lines := sent, s.lines; sending != nil || lines != nil; {
 		select {
-		case err := <-sending:
-			if err != nil { // it has closed its input; its end says more than that
-				return nil, s.over(name, "in place of reading the request", answered{err: io.EOF})
-			}
+		case unread = <-sending:
 			sending = nil
 		case a, ok := <-lines:
-			if !ok || a.err != nil {
+			switch {
+			case (!ok || a.err != nil) && unread != nil:
+				return nil, s.over(name, "in place of reading the request", a)
+			case !ok || a.err != nil:
 				return nil, s.over(name, "in place of an answer", a)
 			}
 			answer, lines = a.line, nil
@@ -148,6 +150,9 @@ func (s *session) ask(ctx context.Context, name string, line []byte, timeout tim
 			s.end()
 			return nil, ctx.Err()
 		}
+	}
+	if unread != nil && !greeting {
+		return nil, s.broken(name, answer, errors.New("got an answer to a request that was not read"))
 	}
 	return answer, nil
 }
