@@ -1,0 +1,14 @@
+// Package adapters holds what an engine's author takes along: a C header and a
+// Python module that write every dump format, and a whole example of a program
+// under test for each. It has no Go code; its tests compile and run them and
+// read the results back.
+//
+//	c/plumbline_dump.h         C99 or C++, POSIX, one header
+//	c/example.c                a program for plumbline gate --exec
+//	python/plumbline_dump.py   Python 3.8 or newer, standard library only
+//	python/example.py          a program for plumbline gate --protocol --exec
+//
+// Both writers make a file under a temporary name beside the final one, sync it
+// and link it to its name, so that a dump is whole or absent and never replaces
+// another. They check counts and scales, not values: NaN is data.
+package adapters
