@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// keptOutput is how much of a program's standard error is kept: its end.
+	// keptOutput is how much of a program's standard error, and of its standard
+	// output where nothing is read from it, is kept: the end.
 	keptOutput = 64 << 10
 	// shownOutput is how much of that an error message shows.
 	shownOutput = 1000
@@ -36,8 +37,9 @@ type ProcessError struct {
 	Signal string
 	// TimedOut is true when the deadline ended it.
 	TimedOut bool
-	// Stderr is the end of its standard error, at most 64 KiB.
-	Stderr string
+	// Stderr is the end of its standard error, at most 64 KiB; Stdout that of its
+	// standard output, where that isn't for answers.
+	Stderr, Stdout string
 }
 
 func (e *ProcessError) Error() string {
@@ -46,17 +48,20 @@ func (e *ProcessError) Error() string {
 		s += fmt.Sprintf("case %q: ", e.Case)
 	}
 	s += fmt.Sprintf("program %q: %s", e.Command, e.Why)
-	if e.Stderr == "" {
-		return s + "; nothing on its standard error"
+	for _, out := range [][2]string{{"error", e.Stderr}, {"output", e.Stdout}} {
+		if end := out[1]; end != "" {
+			// Quoted: it may hold anything, terminal escapes included.
+			return s + fmt.Sprintf("; its standard %s ends in %q", out[0], end[max(0, len(end)-shownOutput):])
+		}
 	}
-	// Quoted: it may hold anything, terminal escapes included.
-	return s + fmt.Sprintf("; its standard error ends in %q", e.Stderr[max(0, len(e.Stderr)-shownOutput):])
+	return s + "; nothing on its standard error"
 }
 
 // process is a program that runs in a process group of its own.
 type process struct {
 	cmd    *exec.Cmd
 	stderr *tail
+	output *tail // of a program that isn't talked to
 	grace  time.Duration
 	// stdin and stdout are set for a program that is talked to.
 	stdin  *os.File
@@ -66,9 +71,9 @@ type process struct {
 }
 
 // startProcess starts a program. One that isn't talked to reads an empty
-// standard input, and its standard output goes where its standard error goes.
+// standard input.
 func startProcess(argv, env []string, grace time.Duration, talk bool) (*process, error) {
-	p := &process{stderr: &tail{limit: keptOutput}, grace: grace, exited: make(chan struct{})}
+	p := &process{stderr: &tail{limit: keptOutput}, output: &tail{limit: keptOutput}, grace: grace, exited: make(chan struct{})}
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Env = append(os.Environ(), env...)
 	ownGroup(p.cmd)
@@ -96,16 +101,19 @@ func startProcess(argv, env []string, grace time.Duration, talk bool) (*process,
 	if err != nil {
 		return fail(err)
 	}
-	p.cmd.Stderr, p.cmd.Stdout = w, w
+	p.cmd.Stderr = w
+	stdout, w, err := pipe(false)
+	if err != nil {
+		return fail(err)
+	}
+	p.cmd.Stdout = w
 	if talk {
-		if p.stdin, p.cmd.Stdin, err = stdinPipe(pipe); err != nil {
+		p.stdout = stdout
+		var in *os.File
+		if p.stdin, in, err = pipe(true); err != nil {
 			return fail(err)
 		}
-		var out *os.File
-		if p.stdout, out, err = pipe(false); err != nil {
-			return fail(err)
-		}
-		p.cmd.Stdout = out
+		p.cmd.Stdin = in
 	}
 	if err := p.cmd.Start(); err != nil {
 		return fail(err)
@@ -115,6 +123,9 @@ func startProcess(argv, env []string, grace time.Duration, talk bool) (*process,
 	}
 	var copying sync.WaitGroup
 	copying.Go(func() { _, _ = io.Copy(p.stderr, stderr) })
+	if !talk {
+		copying.Go(func() { _, _ = io.Copy(p.output, stdout) })
+	}
 	go func() {
 		_ = p.cmd.Wait() // ProcessState tells the same
 		// Whatever the program left behind would write into files that are read
@@ -127,17 +138,12 @@ func startProcess(argv, env []string, grace time.Duration, talk bool) (*process,
 		case <-time.After(lastPatience):
 		}
 		_ = stderr.Close() // ends a copy that still goes on
+		if !talk {
+			_ = stdout.Close()
+		}
 		close(p.exited)
 	}()
 	return p, nil
-}
-
-func stdinPipe(pipe func(bool) (*os.File, *os.File, error)) (*os.File, io.Reader, error) {
-	our, their, err := pipe(true)
-	if err != nil {
-		return nil, nil, err
-	}
-	return our, their, nil
 }
 
 // wait waits for the program's end, and ends it when the time is over or ctx is
@@ -186,7 +192,7 @@ func (p *process) failure(c command, name, why string, timedOut bool) *ProcessEr
 		e.ExitCode, e.Signal = ended(p.cmd.ProcessState)
 	default:
 	}
-	e.Stderr = p.stderr.String()
+	e.Stderr, e.Stdout = p.stderr.String(), p.output.String()
 	return e
 }
 

@@ -141,6 +141,7 @@ func TestExecNoAnswer(t *testing.T) {
 	}{
 		{"crash", 3, "", false, "out of memory in layer 7\n", `exit code 3; its standard error ends in "out of memory in layer 7\n"`},
 		{"silent crash", 3, "", false, "", "exit code 3; nothing on its standard error"},
+		{"talkative crash", 3, "", false, "", `exit code 3; its standard output ends in "assertion failed\n"`},
 		{"nothing", 0, "", false, "forgot the dump\n", "exit code 0, and no dump was written"},
 		{"folder gone", 0, "", false, "", "no dump was written"},
 		{"hang", -1, "terminated", true, "", "no answer within 500ms"},

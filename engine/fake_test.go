@@ -91,6 +91,9 @@ func fakeExec(args []string) error {
 		os.Exit(3)
 	case "silent crash":
 		os.Exit(3)
+	case "talkative crash":
+		fmt.Println("assertion failed")
+		os.Exit(3)
 	case "flood":
 		line := bytes.Repeat([]byte("x"), 99)
 		for range 100_000 {
@@ -103,6 +106,7 @@ func fakeExec(args []string) error {
 		}
 	case "unsupported":
 		fmt.Fprint(os.Stderr, "loading\nprompts of this length are not supported\n\n")
+		fmt.Println("bye") // not the reason
 		os.Exit(77)
 	case "nothing":
 		fmt.Fprintln(os.Stderr, "forgot the dump")
