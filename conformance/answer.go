@@ -30,6 +30,14 @@ func candidatesFault(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &dead)
 }
 
+// runsFault tells a candidate that can't even be asked: no program, no room for
+// its answer, a command line that doesn't fit.
+func runsFault(err error) bool {
+	var setup *engine.SetupError
+	var line *engine.CommandError
+	return errors.As(err, &setup) || errors.As(err, &line)
+}
+
 func kindOf(err error) Kind {
 	var bad *engine.MalformedError
 	if errors.As(err, &bad) {

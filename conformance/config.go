@@ -41,7 +41,8 @@ type Config struct {
 	// Budgets replaces the default bounds; nil for DefaultBudgets.
 	Budgets *Budgets
 	// Timeout bounds the candidate's answer to one case; 0 means two minutes. The
-	// reference has no such bound: its time follows from the model's size.
+	// reference has no such bound: its time follows from the model's size. A
+	// candidate that is engine.SelfTimed has a bound of its own.
 	Timeout time.Duration
 	// Mutants plants a control's fault: it returns cfg with the side replaced.
 	// Only Prove needs it.

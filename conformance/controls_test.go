@@ -12,7 +12,7 @@ import (
 // TestEveryCheckCanFail: each check passes on the clean engine and fails on
 // each of its controls, by the floor that the control declares.
 func TestEveryCheckCanFail(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	cfg, err := embedded()
 	require.NoError(t, err)
 	proofs, err := conformance.Prove(t.Context(), cfg)

@@ -116,6 +116,9 @@ func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
 		if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
+		if runsFault(err) {
+			return fmt.Errorf("conformance: case %s: candidate: %w", ev.Case.Name, err)
+		}
 		ev.CandidateErr = err
 		return nil
 	}

@@ -37,7 +37,7 @@ func localising(t *testing.T) conformance.Config {
 // TestLocalErrorNamesEveryLayer plants each layered fault at every layer of the
 // default candidate: it must be named at that layer and at no other.
 func TestLocalErrorNamesEveryLayer(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	cfg := localising(t)
 	layers := cfg.Reference.Weights().Arch().Layers
 	for _, name := range []string{
@@ -77,7 +77,7 @@ func assertNamed(t *testing.T, rep *conformance.Report, row int, what string) {
 // TestDumpFaultsAreNotBlamedOnALayer plants faults of the dump: the row is
 // named, and no layer.
 func TestDumpFaultsAreNotBlamedOnALayer(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	cfg := localising(t)
 	layers := cfg.Reference.Weights().Arch().Layers
 	for _, tc := range []struct {
@@ -118,7 +118,7 @@ func TestDumpFaultsAreNotBlamedOnALayer(t *testing.T) {
 
 // TestFaultsOfAllLayersAndOfTheInput: the other two kinds.
 func TestFaultsOfAllLayersAndOfTheInput(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	cfg := localising(t)
 	for _, tc := range []struct {
 		mutant string
@@ -142,7 +142,7 @@ func TestFaultsOfAllLayersAndOfTheInput(t *testing.T) {
 // TestNoFalseAlarm: emulations in other schemes, as honest as the yardstick,
 // raise nothing, on any subset size.
 func TestNoFalseAlarm(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	full, err := embedded()
 	require.NoError(t, err)
 	full = conformance.WithMemory(full)
@@ -165,7 +165,7 @@ func TestNoFalseAlarm(t *testing.T) {
 // rows pass against its float64 run; one wrong constant, which int8 rows can't
 // show, does not.
 func TestFloatCandidate(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	cfg := localising(t)
 	cfg.Candidate = floatCandidate{cfg.Reference}
 	rep, err := conformance.Evaluate(t.Context(), cfg)

@@ -45,7 +45,7 @@ func TestRunInAClient(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	onlyOnEmbedded(t)
+	sweep(t)
 	for _, tc := range []struct {
 		scenario string
 		passes   bool

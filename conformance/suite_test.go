@@ -42,6 +42,16 @@ func onlyOnEmbedded(t *testing.T) {
 	}
 }
 
+// sweep marks a test that plants faults by the dozen: -short leaves it out, so
+// that the race detector, which has no question about arithmetic, stays quick.
+func sweep(t *testing.T) {
+	t.Helper()
+	onlyOnEmbedded(t)
+	if testing.Short() {
+		t.Skip("a sweep over planted faults; run without -short")
+	}
+}
+
 // scaled is the scheme of the embedded default candidate.
 var scaled = engine.Scheme{RowsInt8: true}
 

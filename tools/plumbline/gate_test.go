@@ -21,6 +21,14 @@ import (
 	"github.com/plumbline-go/plumbline/fixtures"
 )
 
+// slow marks a test that runs the model many times; -short leaves it out.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the model many times; run without -short")
+	}
+}
+
 // modelFolder is the embedded checkpoint on disk.
 func modelFolder(t *testing.T) string {
 	t.Helper()
@@ -96,6 +104,7 @@ func rowOf(r conformance.Report) int {
 }
 
 func TestGateVerdicts(t *testing.T) {
+	slow(t)
 	model := modelFolder(t)
 	for _, tc := range []struct {
 		name   string
@@ -143,6 +152,7 @@ func TestGatePartialIsNotSuccess(t *testing.T) {
 // TestGateBadCandidateFiles: whatever is wrong with a candidate's files is the
 // candidate's fault: exit 1, the file named, the other cases judged.
 func TestGateBadCandidateFiles(t *testing.T) {
+	slow(t)
 	model := modelFolder(t)
 	clean := dumpInt8(t, 6, "", 0)
 	const victim = "short_question"
@@ -226,6 +236,7 @@ func patchByte(name string, at int, to byte) func(*testing.T, string) {
 
 // TestGateRunBroken: a bad flag, model or golden is the run's fault: exit 2.
 func TestGateRunBroken(t *testing.T) {
+	slow(t)
 	model, clean := modelFolder(t), dumpInt8(t, 2, "", 0)
 	badModel := func(change func(dir string)) string {
 		dir := modelFolder(t)
