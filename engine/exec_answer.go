@@ -126,7 +126,10 @@ func (d *answerDir) read(ctx context.Context, c Case, info Info) (resp *Response
 		return nil, err
 	}
 	for _, f := range []*string{&resp.Files.Layers, &resp.Files.Logits} {
-		*f = strings.ReplaceAll(*f, d.out, "{"+placeDir+"}")
+		*f = d.inMessage(*f)
+	}
+	for i, n := range resp.Notes {
+		resp.Notes[i] = d.inMessage(n)
 	}
 	resp.release = sync.OnceFunc(d.remove)
 	return resp, nil

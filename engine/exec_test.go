@@ -69,6 +69,15 @@ func TestExecAnswersWithLogitsAndTokens(t *testing.T) {
 	requireEmpty(t, temp)
 }
 
+func TestExecNotes(t *testing.T) {
+	e, _ := execFake(t, "trailer", engine.ProgramOptions{})
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	wantRow(t, r.Layers, 1, 16, 127*16, 0)
+	require.Equal(t, []string{"{dir}/case.layers.bin: 7 bytes after the last row were not read"}, r.Notes)
+	require.NoError(t, r.Close())
+}
+
 func TestExecTakesWhatTheOptionsDeclare(t *testing.T) {
 	e, _ := execFake(t, "undeclared", engine.ProgramOptions{Info: float32Side})
 	info, err := e.Info(t.Context())

@@ -126,6 +126,9 @@ func fakeExec(args []string) error {
 			write("case.logits.bin", int32Logits))
 	case "other types":
 		err = write("engine.json", `{"name":"fake","layers":"int8-scaled"}`)
+	case "trailer":
+		err = write("engine.json", `{"name":"fake","layers":"int8-scaled"}`)
+		dump = []byte(int8Layers + "trailer")
 	case "broken engine.json":
 		err = write("engine.json", `{"name":"fake"`)
 	case "device":

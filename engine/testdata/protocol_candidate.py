@@ -18,7 +18,7 @@ def say(**answer):
 for line in sys.stdin:
     request = json.loads(line)
     if "plumbline" in request:
-        say(plumbline=1, smoke=True, **json.loads((recordings / "engine.json").read_text()))
+        say(plumbline=1, smoke=(1, 2, 3, 4, 5) in known, **json.loads((recordings / "engine.json").read_text()))
         continue
     layers = known.get(tuple(request["token_ids"]))
     if layers is None:
