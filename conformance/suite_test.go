@@ -14,10 +14,8 @@ import (
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
-	"github.com/plumbline-go/plumbline/engine/mutant"
-	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
-	"github.com/plumbline-go/plumbline/fixtures"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 // The flags of this test binary: go test ./conformance -args -model DIR …
@@ -55,64 +53,8 @@ func sweep(t *testing.T) {
 // scaled is the scheme of the embedded default candidate.
 var scaled = engine.Scheme{RowsInt8: true}
 
-// defaultCandidate is an int8 engine that is not the yardstick: its KV cache is
-// int8 too, and it rounds ties away from zero. Judged by itself, the yardstick
-// would show a ratio of exactly 1 and prove nothing.
-func defaultCandidate(w engine.Weights, c *quant.Cache) engine.Candidate {
-	return quant.FromWeights(w, quant.WithCache(c), quant.KVCacheInt8(), quant.RoundHalfAway()).Candidate(scaled)
-}
-
 // embedded is the suite on the checkpoint and prompts that the module brings.
-var embedded = sync.OnceValues(func() (conformance.Config, error) {
-	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
-	if err != nil {
-		return conformance.Config{}, err
-	}
-	cases, err := fixtures.Prompts()
-	if err != nil {
-		return conformance.Config{}, err
-	}
-	return configOn(ckpt, cases)
-})
-
-func configOn(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
-	w = engine.Resident(w)
-	ref, err := reference.New(w)
-	if err != nil {
-		return conformance.Config{}, err
-	}
-	cache := quant.NewCache()
-	return conformance.Config{
-		Reference:      ref,
-		Yardstick:      quant.New(ref, quant.WithCache(cache)),
-		Candidate:      defaultCandidate(w, cache),
-		Cases:          cases,
-		ReferenceCases: -1,
-		AllowPartial:   true, // no check of tokens and logits is built yet
-		Mutants:        planter(w, cases, cache),
-	}, nil
-}
-
-// planter binds engine/mutant to this suite's engines.
-func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(conformance.Config, conformance.Control) (conformance.Config, error) {
-	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
-	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return defaultCandidate(w, cache.Fork()), nil }
-	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
-		m, err := mutant.Lookup(k.Mutant)
-		if err != nil {
-			return cfg, err
-		}
-		if k.Side == conformance.SideReference {
-			cfg.Reference, err = m.Reference(cfg.Reference, openReference, k.Layer)
-			return cfg, err
-		}
-		cfg.Candidate, err = m.Candidate(mutant.Sides{Candidate: cfg.Candidate, Weights: w, Open: openCandidate, Cases: cases}, k.Layer)
-		if _, lists := cfg.Candidate.(engine.CaseLister); lists {
-			cfg.Cases = nil // the candidate brings its own
-		}
-		return cfg, err
-	}
-}
+var embedded = sync.OnceValues(suite.Embedded)
 
 // flagged is what the flags ask for: the embedded default without any.
 func flagged() (conformance.Config, error) {
@@ -126,7 +68,7 @@ func flagged() (conformance.Config, error) {
 			return cfg, err
 		}
 		cases := cfg.Cases
-		if cfg, err = configOn(ckpt, cases); err != nil {
+		if cfg, err = suite.On(ckpt, cases); err != nil {
 			return cfg, err
 		}
 		if *candidateFlag == "" {

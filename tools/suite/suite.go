@@ -32,6 +32,7 @@ func Embedded() (conformance.Config, error) {
 // On is the suite on a checkpoint: the reference is judged on every case, the
 // candidate is the default one, and Mutants plants the controls' faults.
 func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
+	w = engine.Resident(w)
 	ref, err := reference.New(w)
 	if err != nil {
 		return conformance.Config{}, err
@@ -52,14 +53,14 @@ func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 // too, and it rounds ties away from zero. Judged by itself, the yardstick would
 // show a ratio of exactly 1 and prove nothing.
 func candidate(w engine.Weights, c *quant.Cache) engine.Candidate {
-	return quant.FromWeights(w, quant.WithCache(c.Fork()), quant.KVCacheInt8(), quant.RoundHalfAway()).
+	return quant.FromWeights(w, quant.WithCache(c), quant.KVCacheInt8(), quant.RoundHalfAway()).
 		Candidate(engine.Scheme{RowsInt8: true})
 }
 
 // planter binds engine/mutant to these engines.
 func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(conformance.Config, conformance.Control) (conformance.Config, error) {
 	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
-	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return candidate(w, cache), nil }
+	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return candidate(w, cache.Fork()), nil }
 	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
 		m, err := mutant.Lookup(k.Mutant)
 		if err != nil {
