@@ -13,9 +13,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 func TestMain(m *testing.M) {
+	if err := mayUpdate(os.Args[1:], os.Getenv("GOLDIE_UPDATE"), suite.Embedded); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	testscript.Main(m, map[string]func(){"plumbline": main})
 }
 
