@@ -22,7 +22,9 @@ func smaller(form, value Locus) Locus {
 	switch {
 	case form.Row < 0:
 		return value
-	case value.Row < 0 || form.Row <= value.Row:
+	case form.Row == value.Row:
+		return form
+	case value.Row < 0 || form.Row < value.Row:
 		form.Sources = append(slices.Clone(form.Sources), value.Sources...)
 		form.Notes = append(slices.Clone(form.Notes), value.Notes...)
 		return form
