@@ -82,13 +82,27 @@ func TestExecTimesOutTheWholeGroup(t *testing.T) {
 }
 
 // TestExecDoesntWaitForWhatIsLeftBehind: a child that outlives the program holds
-// its output open and could write into files that are being read.
+// its output open.
 func TestExecDoesntWaitForWhatIsLeftBehind(t *testing.T) {
 	e, temp := execFake(t, "child left behind", engine.ProgramOptions{})
 	r, err := e.Run(t.Context(), request("x"))
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	requireEmpty(t, temp)
+}
+
+// TestExecEndsWhatIsLeftBehind: it could write into files that are being read.
+func TestExecEndsWhatIsLeftBehind(t *testing.T) {
+	pipe, opened, gone := openOnce(t)
+	line := `sh -c '(exec 3> "$1"; : > "$1.open"; exec sleep 3600) & until [ -e "$1.open" ]; do :; done; exit 3' sh '` + pipe + `' {ids} {dir}`
+	e, err := engine.Exec(line, engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), request("x"))
+	var dead *engine.ProcessError
+	require.ErrorAs(t, err, &dead)
+	require.Equal(t, 3, dead.ExitCode)
+	within(t, "the child ran", opened)
+	within(t, "the child is gone", gone)
 }
 
 func TestExecNamesTheSignal(t *testing.T) {

@@ -372,3 +372,14 @@ func TestProtocolEagerGreeting(t *testing.T) {
 	require.ErrorAs(t, err, &un)
 	require.NoError(t, p.Close())
 }
+
+// TestProtocolAnswerWithoutReading: a verdict on a request of which only a part
+// was read is none.
+func TestProtocolAnswerWithoutReading(t *testing.T) {
+	p, err := engine.Protocol(`sh -c 'read hello; echo "{\"plumbline\":1,\"name\":\"x\"}"; head -c 10 > /dev/null; exec 0<&-; echo "{\"unsupported\":\"no\"}"; sleep 3600'`,
+		engine.ProgramOptions{})
+	require.NoError(t, err)
+	_, err = p.Run(t.Context(), engine.Request{Case: engine.Case{Name: "x", Text: strings.Repeat("x", 1<<20), TokenIDs: []int{1}}})
+	require.ErrorContains(t, err, "got an answer to a request that was not read")
+	require.NoError(t, p.Close())
+}
