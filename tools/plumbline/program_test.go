@@ -300,6 +300,9 @@ func TestSelftestTable(t *testing.T) {
 
 // TestSelftest: the product shows that each of its checks can fail.
 func TestSelftest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep over planted faults; run without -short")
+	}
 	var out, errs bytes.Buffer
 	require.Equal(t, exitDone, run([]string{"selftest", "--json", "--quiet"}, &out, &errs), errs.String())
 	var r selftestResult
