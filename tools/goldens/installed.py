@@ -30,9 +30,10 @@ def package_root():
 
 def reference(modules):
     """The installed reference in the form of pins.json, for the given module paths."""
+    found = versions()  # first: it refuses when something isn't installed at all
     root = package_root()
     present = {m: hashing.sha256(root / m) for m in modules if (root / m).is_file()}
-    return {"library": LIBRARY, "versions": versions(), "modules": present}
+    return {"library": LIBRARY, "versions": found, "modules": present}
 
 
 def executed(call):

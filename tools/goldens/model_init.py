@@ -30,6 +30,8 @@ FAST_PAIRS = 3  # rotary pairs that turn visibly over a few positions
 ATTENTION_OUT = 0.9  # scale of o_proj against 1/sqrt(fan in)
 MLP_OUT = 0.6  # scale of down_proj against 1/sqrt(fan in)
 EMBED = 0.06
+OWN_POSITION = 8.0  # q bias times k bias per fast pair in the second stage: a score of 2*8/4 at distance 0
+ATTENTION_OWED = (0.45, 0.25)  # mean weights on the own and the previous position that the second stage asks for
 
 
 def config(specials_from, eos):
@@ -85,3 +87,43 @@ def start(model, seed):
                     q = phase - angle * back
                     qb[kv * group + g, :FAST_PAIRS] = PEAK * torch.cos(q)
                     qb[kv * group + g, half : half + FAST_PAIRS] = PEAK * torch.sin(q)
+
+
+def look_at_yourself(model):
+    """Makes the first head of each group favour its own position again, which training may have unlearned.
+
+    Turns the two fastest rotary pairs of its q bias to the learned k bias, with a product of OWN_POSITION per pair. A
+    cache whose newest row is stale then shows in every layer.
+    """
+    import torch
+
+    cfg = model.config
+    head = cfg.hidden_size // cfg.num_attention_heads
+    half, group = head // 2, cfg.num_attention_heads // cfg.num_key_value_heads
+    with torch.no_grad():
+        for layer in model.model.layers:
+            qb = layer.self_attn.q_proj.bias.view(-1, head)
+            kb = layer.self_attn.k_proj.bias.view(-1, head)
+            for kv in range(kb.shape[0]):
+                for pair in (0, 1):
+                    at = [pair, half + pair]
+                    qb[kv * group, at] = kb[kv, at] * (OWN_POSITION / kb[kv, at].square().sum())
+
+
+
+def inattention(attentions, group):
+    """How far the layers are from looking at their newest cache rows: 0 when all do enough, a penalty in training.
+
+    attentions are the layers' weights [batch, heads, query, key]. In each group the first head owes its own position
+    ATTENTION_OWED[0], the second one the position before ATTENTION_OWED[1]. Not more: a layer that looks at its newest
+    rows alone can't show a wrong rotary base.
+    """
+    import torch
+
+    lack = []
+    for weight in attentions:
+        for head in range(weight.shape[1]):
+            back = head % group
+            owed = weight[:, head].diagonal(-back, 1, 2)[:, 8:]
+            lack.append(torch.relu(ATTENTION_OWED[back] - owed.mean(1)).mean())
+    return torch.stack(lack).mean()

@@ -97,7 +97,7 @@ def _shared(f, ids, arg):
 
 
 def _small_norm(f, ids, arg):
-    return f.norm_rank[ids[-1]] < int(arg)
+    return all(f.norm_rank[i] < int(arg) for i in ids)
 
 
 CLAIMS = {
@@ -107,7 +107,7 @@ CLAIMS = {
     "special_then_text": _special_then_text,
     "ends_special": lambda f, ids, arg: ids[-1] in f.special,
     "shares": _shared,
-    "last_token_norm_rank_below": _small_norm,
+    "norm_ranks_below": _small_norm,
     "repeats_one_token": lambda f, ids, arg: len(ids) >= 8 and len(set(ids[-8:])) == 1,
 }
 

@@ -3,7 +3,7 @@
 import hashing
 from layout import TOOL
 
-OTHERS = {"train.py", "corpus.py", "tokenizer_build.py", "model_init.py", "pin.py", "selfchecks_need_torch.py"}
+OTHERS = {"train.py", "corpus.py", "tokenizer_build.py", "model_init.py", "pin.py", "selfchecks_need_torch.py", "refused.py"}
 
 
 def digests(layout):

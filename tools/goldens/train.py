@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Trains the fixture checkpoint (tokenizer and weights) from a seed.
 
-    python tools/goldens/train.py --out fixtures/qwen2-trained
+    python tools/goldens/train.py --out FIRST
+    python tools/goldens/train.py --stage-two-of FIRST --out SECOND --steps 300 --rate 2e-3 --penalty 4 --seed 20260803
+
+The second stage makes every layer look at its newest cache rows again: training alone leaves heads that see little but
+the first position, and there a stale row would not show. SECOND is the fixture.
 
 The result is an input of the recorder, not something the recorder reproduces: the same seed, Go release and torch give
 the same weights on one kind of CPU only. training.json in the folder says what made it.
@@ -18,11 +22,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import corpus
+import hashing
 import model_init
 import tokenizer_build
 
 CONTEXT = 256
 BATCH = 4
+TEXT_SEED = 20260802  # the order of the documents, the same in both stages, so that the held-out ones stay held out
 
 
 def rate(step, steps, peak, warm=40):
@@ -35,8 +41,9 @@ def rate(step, steps, peak, warm=40):
 
 def groups(model, decay):
     """Parameter groups: gains, biases and the embedding are left undecayed, so their spread outlives training."""
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    free = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    matrices = [p for n, p in free if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in free if p.ndim != 2 or "embed" in n]
     return [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
 
 
@@ -45,6 +52,7 @@ def fit(model, stream, held, args):
     import torch
 
     gen = torch.Generator().manual_seed(args.seed + 1)
+    group = model.config.num_attention_heads // model.config.num_key_value_heads
     opt = torch.optim.AdamW(groups(model, args.decay), lr=args.rate, betas=(0.9, 0.98), eps=1e-8)
     model.train()
     first = smooth = None
@@ -54,17 +62,18 @@ def fit(model, stream, held, args):
             g["lr"] = rate(step, args.steps, args.rate)
         at = torch.randint(0, len(stream) - CONTEXT - 1, (BATCH,), generator=gen)
         ids = torch.stack([stream[i : i + CONTEXT + 1] for i in at])
-        logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        out = model(input_ids=ids[:, :-1], use_cache=False, output_attentions=args.penalty > 0)
+        loss = torch.nn.functional.cross_entropy(out.logits.flatten(0, 1), ids[:, 1:].flatten())
+        lack = model_init.inattention(out.attentions, group) if args.penalty > 0 else torch.zeros(())
         opt.zero_grad(set_to_none=True)
-        loss.backward()
+        (loss + args.penalty * lack).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()
         value = loss.item()
         first = value if first is None else first
         smooth = value if smooth is None else 0.95 * smooth + 0.05 * value
         if step % 20 == 0 or step == args.steps - 1:
-            print(f"step {step} loss {value:.3f} smooth {smooth:.3f} {time.time() - began:.0f} s", flush=True)
+            print(f"step {step} loss {value:.3f} smooth {smooth:.3f} lack {lack.item():.3f} {time.time() - began:.0f} s", flush=True)
     return first, smooth, evaluate(model, held)
 
 
@@ -86,6 +95,8 @@ def evaluate(model, held):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--stage-two-of", type=Path, metavar="FOLDER", help="go on from this checkpoint's weights")
+    parser.add_argument("--penalty", type=float, default=0, help="weight of model_init.inattention, for the second stage")
     parser.add_argument("--seed", type=int, default=20260802)
     parser.add_argument("--steps", type=int, default=1300)
     parser.add_argument("--rate", type=float, default=4e-3)
@@ -102,7 +113,7 @@ def main():
     torch.use_deterministic_algorithms(True)
 
     go = lambda *a: subprocess.run(["go", *a], check=True, capture_output=True, text=True).stdout.strip()
-    docs = corpus.documents(corpus.comments(go("env", "GOROOT")), args.seed)
+    docs = corpus.documents(corpus.comments(go("env", "GOROOT")), TEXT_SEED)
     tok = tokenizer_build.train(docs)
     print(f"{len(docs)} documents, {sum(map(len, docs))} characters, {tok.get_vocab_size()} tokens", flush=True)
     cut = len(docs) * 49 // 50
@@ -111,8 +122,17 @@ def main():
     print(f"{len(stream)} tokens to train on, {len(held)} held out", flush=True)
 
     ids = [tok.token_to_id(s) for s in tokenizer_build.SPECIALS]
-    model = transformers.Qwen2ForCausalLM(model_init.config(ids[0], ids[2]))
-    model_init.start(model, args.seed)
+    first_stage = None
+    if args.stage_two_of:
+        model = transformers.Qwen2ForCausalLM.from_pretrained(
+            args.stage_two_of, dtype=torch.float32, attn_implementation="eager"  # the one that gives its weights
+        )
+        first_stage = json.loads((args.stage_two_of / "training.json").read_text(encoding="utf-8"))
+        first_stage["weights_sha256"] = hashing.sha256(args.stage_two_of / "model.safetensors")
+        model_init.look_at_yourself(model)
+    else:
+        model = transformers.Qwen2ForCausalLM(model_init.config(ids[0], ids[2]))
+        model_init.start(model, args.seed)
     began = time.time()
     first, last, heldout = fit(model, stream, held, args)
     seconds = time.time() - began
@@ -138,11 +158,14 @@ def main():
         "tokens_per_step": BATCH * CONTEXT,
         "learning_rate": args.rate,
         "weight_decay": args.decay,
+        "penalty": args.penalty,
         "loss_first": round(first, 4),
         "loss_last_smoothed": round(last, 4),
         "loss_held_out": round(heldout, 4),
         "loss_held_out_bf16_weights": round(rounded, 4),
     }
+    if first_stage:
+        note["first_stage"] = first_stage
     (args.out / "training.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(note), f"{seconds:.0f} s")
 
