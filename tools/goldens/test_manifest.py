@@ -7,7 +7,10 @@ from pathlib import Path
 
 import hashing
 import manifest
+import pins
+import sources
 from failure import Untrusted
+from layout import ROOT, Layout
 from refused import refused
 
 
@@ -30,6 +33,18 @@ class Manifest(unittest.TestCase):
             for text in ("{", "[]", json.dumps(whole | {"schema": "v0"}), json.dumps({"schema": manifest.SCHEMA})):
                 path.write_text(text)
                 refused(self, Untrusted, "m.json", manifest.load, path)
+
+    def test_the_committed_manifest_is_true_of_the_tree(self):
+        layout = Layout()
+        m = manifest.load(layout.at(layout.manifest))
+        self.assertEqual(m["goldens"]["files"], hashing.folder(layout.at(layout.goldens)))
+        self.assertEqual(m["checkpoint"]["files"], hashing.folder(layout.at(layout.checkpoint), ("prompts.json",)))
+        for part, path in (("source", layout.prompts_source), ("written", layout.prompts_written)):
+            self.assertEqual(m["prompts"][part], {"path": path, **hashing.entry(layout.at(path))})
+        self.assertEqual(m["recorder"]["sources"], sources.digests(layout))
+        self.assertEqual(m["reference"], pins.load(layout.at(layout.pins)))
+        self.assertEqual(layout.at(layout.manifest).read_bytes(), manifest.encode(m))
+        self.assertNotIn(str(ROOT), layout.at(layout.manifest).read_text())
 
 
 class Hashing(unittest.TestCase):
