@@ -142,8 +142,8 @@ func Builtin() *Registry {
 		tieOverwriteBypass(),
 		interiorRowOracle(),
 		incrementalVersusBatched(),
-		// residualGolden and provenance join with the recorded goldens.
-
+		residualGolden(),
+		provenance(),
 		residualCandidate(),
 		localError(),
 		noVacuousPass(),

@@ -80,12 +80,16 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		overall = Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}, Notes: []string{
 			"row 0 is not the embedding of the last prompt token: whatever follows has another input"}}
 	}
-	partner, err := swapPartner(ctx, evs, overall)
+	partner, healed, err := swapPartner(ctx, evs, overall)
 	if err != nil {
 		return err
 	}
 	if partner != "" {
 		overall.Notes = append(overall.Notes, partner)
+	}
+	if healed {
+		overall.Kind = KindLayer
+		overall.Sources = append([]engine.Probe{engine.RowProbe(overall.Row)}, overall.Sources...)
 	}
 	r.FirstBadRow, r.Source = rowAndSource(overall)
 	r.Notes = append(r.Notes, overall.Notes...)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 // TestEveryCheckCanFail: each check passes on the clean engine and fails on
@@ -15,6 +16,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 	sweep(t)
 	cfg, err := embedded()
 	require.NoError(t, err)
+	cfg.Cases = suite.ProofCases(cfg.Cases)
 	proofs, err := conformance.Prove(t.Context(), cfg)
 	require.NoError(t, err)
 	want := 0

@@ -18,7 +18,7 @@ import (
 // An int8 engine in which layer 7 uses the gate projection for the up
 // projection and the other way round.
 func ExampleEvaluate() {
-	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
+	ckpt, err := reference.LoadFS(fixtures.SeededModel(), ".")
 	if err != nil {
 		panic(err)
 	}
@@ -27,7 +27,7 @@ func ExampleEvaluate() {
 	if err != nil {
 		panic(err)
 	}
-	prompts, err := fixtures.Prompts()
+	prompts, err := fixtures.SeededPrompts()
 	if err != nil {
 		panic(err)
 	}

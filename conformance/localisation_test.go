@@ -12,13 +12,14 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/mutant"
 	"github.com/plumbline-go/plumbline/engine/quant"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
-// localising is the embedded suite with its clean runs remembered, restricted
+// localising is the seeded suite with its clean runs remembered, restricted
 // to the value checks and to as many prompts as medians need.
 func localising(t *testing.T) conformance.Config {
 	t.Helper()
-	cfg, err := embedded()
+	cfg, err := seeded()
 	require.NoError(t, err)
 	cfg = conformance.WithMemory(cfg)
 	cfg.Only = []string{"ResidualShape", "ResidualCandidate", "LocalError"}
@@ -143,9 +144,16 @@ func TestFaultsOfAllLayersAndOfTheInput(t *testing.T) {
 // raise nothing, on any subset size.
 func TestNoFalseAlarm(t *testing.T) {
 	sweep(t)
-	full, err := embedded()
+	for name, open := range map[string]func() (conformance.Config, error){"trained": embedded, "seeded": seeded} {
+		t.Run(name, func(t *testing.T) { noFalseAlarm(t, open) })
+	}
+}
+
+func noFalseAlarm(t *testing.T, open func() (conformance.Config, error)) {
+	full, err := open()
 	require.NoError(t, err)
 	full = conformance.WithMemory(full)
+	full.Cases = suite.ProofCases(full.Cases)
 	full.Only = []string{"ResidualShape", "LastTokenEmbed", "ResidualCandidate", "LocalError"}
 	full.ReferenceCases = 0
 	few := full

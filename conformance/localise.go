@@ -19,6 +19,8 @@ type Locus struct {
 	Sources []engine.Probe
 	// Notes explain the classification, one sentence each.
 	Notes []string
+	// form is true for a fault of form: a degenerate row, rows out of order.
+	form bool
 }
 
 // Source is the most upstream source, or "".

@@ -84,10 +84,10 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 	l := caseLocus{form: Locus{Row: -1}, value: Locus{Row: -1}}
 	if ev.Candidate != nil && ev.Reference != nil {
 		if row, what := badRowOf(ev); row >= 0 {
-			l.form = Locus{Row: row, Kind: KindDump, Notes: []string{fmt.Sprintf("case %s: row %d is %s", ev.Case.Name, row, what)}}
+			l.form = Locus{Row: row, Kind: KindDump, form: true, Notes: []string{fmt.Sprintf("case %s: row %d is %s", ev.Case.Name, row, what)}}
 			l.judged = true
 		} else if i, j, swapped := swappedRows(ev.Candidate.Rows, ev.Reference.Rows, b.Nearer.Value); swapped {
-			l.form = Locus{Row: i, Kind: KindDump, Notes: []string{fmt.Sprintf("case %s: rows %d and %d are exchanged", ev.Case.Name, i, j)}}
+			l.form = Locus{Row: i, Kind: KindDump, form: true, Notes: []string{fmt.Sprintf("case %s: rows %d and %d are exchanged", ev.Case.Name, i, j)}}
 			l.judged = true
 		}
 	}

@@ -24,8 +24,8 @@ func residualCandidate() *Check {
 		Needs: NeedRows | NeedProfile,
 		Controls: []Control{
 			{Mutant: "rope-base", Side: SideCandidate, Layer: -1, Floor: 2},
-			{Mutant: "gate-up-swapped", Side: SideCandidate, Layer: 7, Floor: 2},
-			{Mutant: "layer-skipped", Side: SideCandidate, Layer: 17, Floor: 2},
+			{Mutant: "gate-up-swapped", Side: SideCandidate, Layer: -1, Floor: 2},
+			{Mutant: "layer-skipped", Side: SideCandidate, Layer: 0, Floor: 2},
 			{Mutant: "doubled-scale", Side: SideCandidate, Layer: 12, Floor: 2},
 			{Mutant: "duplicated-row", Side: SideCandidate, Layer: 14, Floor: 2},
 			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},

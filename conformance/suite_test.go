@@ -56,6 +56,9 @@ var scaled = engine.Scheme{RowsInt8: true}
 // embedded is the suite on the checkpoint and prompts that the module brings.
 var embedded = sync.OnceValues(suite.Embedded)
 
+// seeded is the suite on the checkpoint that was made for sweeps.
+var seeded = sync.OnceValues(suite.Seeded)
+
 // flagged is what the flags ask for: the embedded default without any.
 func flagged() (conformance.Config, error) {
 	cfg, err := embedded()

@@ -55,7 +55,7 @@ func TestProgramsAreCandidates(t *testing.T) {
 	w, err := seeded.Weights()
 	require.NoError(t, err)
 	emulation := quant.FromWeights(w, quant.KVCacheInt8()).Candidate(engine.Scheme{RowsInt8: true})
-	cases, err := fixtures.Prompts()
+	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	known, unknown := cases[:3], cases[3]
 	recordings := record(t, emulation, known)

@@ -49,6 +49,16 @@ func Open(fsys fs.FS, name string) (*Set, error) {
 	return &Set{Manifest: m, fsys: dumps, name: name}, nil
 }
 
+// Replaced returns the set with its dump folder changed and its manifest as it
+// was: what a damaged or edited golden looks like.
+func (s *Set) Replaced(change func(fs.FS) (fs.FS, error)) (*Set, error) {
+	fsys, err := change(s.fsys)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	return &Set{Manifest: s.Manifest, fsys: fsys, name: s.name}, nil
+}
+
 func hexSum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

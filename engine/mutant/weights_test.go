@@ -123,7 +123,7 @@ func TestEngineFaultsShowFromTheirRowOn(t *testing.T) {
 
 func prompt(t *testing.T) []int {
 	t.Helper()
-	cases, err := fixtures.Prompts()
+	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	return cases[2].TokenIDs
 }

@@ -119,7 +119,7 @@ func model(t testing.TB) engine.Weights {
 }
 
 func prompts(t testing.TB) []engine.Case {
-	cases, err := fixtures.Prompts()
+	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	return cases
 }

@@ -24,7 +24,7 @@ func BenchmarkCapture(b *testing.B) {
 	for range a.Layers {
 		a.PerLayer = append(a.PerLayer, engine.LayerParams{RopeTheta: 1e6, NormEps: 1e-6})
 	}
-	embedded, err := reference.LoadFS(fixtures.Model(), ".")
+	embedded, err := reference.LoadFS(fixtures.SeededModel(), ".")
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, embedded.Close()) })
 	for _, m := range []struct {

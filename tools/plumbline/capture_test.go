@@ -43,7 +43,7 @@ func (s spoiled) CaptureMany(ctx context.Context, prompts [][]int, o reference.M
 
 func seeded(t *testing.T) *reference.Engine {
 	t.Helper()
-	w, err := reference.LoadFS(fixtures.Model(), ".")
+	w, err := reference.LoadFS(fixtures.SeededModel(), ".")
 	require.NoError(t, err)
 	ref, err := reference.New(w)
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func slow(t *testing.T) {
 func modelFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	require.NoError(t, os.CopyFS(dir, fixtures.Model()))
+	require.NoError(t, os.CopyFS(dir, fixtures.SeededModel()))
 	return dir
 }
 
@@ -41,10 +41,10 @@ func modelFolder(t *testing.T) string {
 // planted fault unless name is empty.
 func dumpInt8(t *testing.T, n int, name string, at int) string {
 	t.Helper()
-	w, err := reference.LoadFS(fixtures.Model(), ".")
+	w, err := reference.LoadFS(fixtures.SeededModel(), ".")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, w.Close()) })
-	cases, err := fixtures.Prompts()
+	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	open := func(w engine.Weights) (engine.Candidate, error) {
 		return quant.FromWeights(w, quant.KVCacheInt8()).Candidate(engine.Scheme{RowsInt8: true}), nil
@@ -293,7 +293,7 @@ func TestGateMissingCase(t *testing.T) {
 	rep, code, stderr := gateJSON(t, "--allow-partial", "--model", modelFolder(t), "--candidate", cand, "--golden", golden)
 	assert.Equal(t, exitFails, code, stderr)
 	require.NotEmpty(t, rep.Failures())
-	cases, err := fixtures.Prompts()
+	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	assert.Equal(t, cases[3].Name, rep.Failures()[0].Case)
 	_, code, stderr = gateJSON(t, "--allow-partial", "--model", modelFolder(t), "--candidate", golden, "--golden", cand)

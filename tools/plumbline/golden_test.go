@@ -60,7 +60,7 @@ func TestVerdictOutput(t *testing.T) {
 	t.Setenv(modelEnv, "")
 	clean, broken := dumpInt8(t, 2, "", 0), dumpInt8(t, 2, "gate-up-swapped", 7)
 	t.Chdir(t.TempDir())
-	require.NoError(t, os.CopyFS("model", fixtures.Model()))
+	require.NoError(t, os.CopyFS("model", fixtures.SeededModel()))
 	require.NoError(t, os.CopyFS("clean", os.DirFS(clean)))
 	require.NoError(t, os.CopyFS("broken", os.DirFS(broken)))
 	for _, tt := range []struct {

@@ -13,16 +13,37 @@ import (
 	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
-// Embedded is the suite on the checkpoint and the prompts that the module
-// brings.
+// Embedded is the suite on the trained checkpoint, its prompts and the goldens
+// that transformers recorded for them.
 func Embedded() (conformance.Config, error) {
 	ckpt, err := reference.LoadFS(fixtures.Model(), ".")
 	if err != nil {
 		return conformance.Config{}, err
 	}
 	cases, err := fixtures.Prompts()
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cfg, err := On(ckpt, cases)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Golden, err = golden.Trained()
+	cfg.GoldenInputs = inputs()
+	return cfg, err
+}
+
+// Seeded is the suite on the checkpoint that was made for sweeps over planted
+// faults. It has no goldens.
+func Seeded() (conformance.Config, error) {
+	ckpt, err := reference.LoadFS(fixtures.SeededModel(), ".")
+	if err != nil {
+		return conformance.Config{}, err
+	}
+	cases, err := fixtures.SeededPrompts()
 	if err != nil {
 		return conformance.Config{}, err
 	}
@@ -62,6 +83,9 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 	openReference := func(w engine.Weights) (engine.Reference, error) { return reference.New(w) }
 	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return candidate(w, cache.Fork()), nil }
 	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
+		if planted, ok, err := plantInFiles(cfg, k); ok {
+			return planted, err
+		}
 		m, err := mutant.Lookup(k.Mutant)
 		if err != nil {
 			return cfg, err
@@ -76,4 +100,16 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 		}
 		return cfg, err
 	}
+}
+
+// ProofCases are the cases on which planted faults are shown: long enough to
+// have power, short enough to be run dozens of times.
+func ProofCases(cases []engine.Case) []engine.Case {
+	var out []engine.Case
+	for _, c := range cases {
+		if n := len(c.TokenIDs); n <= 40 {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -15,7 +15,7 @@ import (
 // Weights returns the embedded checkpoint; every call returns the same memory.
 func Weights() (engine.Weights, error) { return load() }
 
-var load = sync.OnceValues(func() (engine.Weights, error) { return Load(fixtures.Model()) })
+var load = sync.OnceValues(func() (engine.Weights, error) { return Load(fixtures.SeededModel()) })
 
 // Load reads a folder with config.json and one safetensors file of bfloat16 or
 // float32 tensors.
