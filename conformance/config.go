@@ -27,8 +27,9 @@ type Config struct {
 	// GoldenInputs are what Golden was recorded from; they are held to its
 	// manifest.
 	GoldenInputs golden.Inputs
-	// ReferenceCases is on how many of the cases the checks of the reference
-	// run: 0 means 1, negative means all.
+	// ReferenceCases is on how many of the cases the reference is judged by the
+	// checks that run it again in other ways: 0 means 1, negative means all. It is
+	// held to Golden on every case that has one.
 	ReferenceCases int
 	// Only, if not empty, restricts the run to these check IDs. A restricted
 	// run never concludes Conforms, since Core checks were left out.

@@ -161,7 +161,8 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	done := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range cases {
+	for _, i := range longestFirst(cases) {
+		c := cases[i]
 		group.Go(func() error {
 			ev, err := g.gather(ctx, c, judgeRef[i])
 			if err != nil {
@@ -181,6 +182,17 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 		return nil, err
 	}
 	return evs, nil
+}
+
+// longestFirst is the order in which the cases are run: the last one to start
+// should not be the longest.
+func longestFirst(cases []engine.Case) []int {
+	order := make([]int, len(cases))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(cases[b].TokenIDs) - len(cases[a].TokenIDs) })
+	return order
 }
 
 // powerful picks the n cases on which the reference is judged: those first
