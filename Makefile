@@ -43,6 +43,8 @@ vet: ## go vet
 
 goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCEPT=1 replaces, ARGS='--create NAME' adds
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))
+	cd golden && for m in *.manifest.json; do \
+		$(if $(ACCEPT)$(ARGS),sha256sum $$m > $$m.sha256,sha256sum --check --quiet $$m.sha256); done
 
 $(GOLDENS_VENV)/installed: tools/goldens/requirements.txt
 	$(PYTHON) -m venv --clear $(GOLDENS_VENV)

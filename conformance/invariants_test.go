@@ -42,6 +42,20 @@ func TestIncrementalVersusBatched(t *testing.T) {
 	holds(t, "IncrementalVersusBatched", conformance.SideReference)
 }
 
+// TestResidualGolden: the reference matches what transformers recorded, on every
+// row of every prompt.
+func TestResidualGolden(t *testing.T) {
+	onlyOnEmbedded(t)
+	holds(t, "ResidualGolden", conformance.SideReference)
+}
+
+// TestProvenance: goldens, checkpoint and prompts match their manifest, and
+// every prompt has a golden.
+func TestProvenance(t *testing.T) {
+	onlyOnEmbedded(t)
+	holds(t, "Provenance", conformance.SideSuite)
+}
+
 // TestResidualCandidate: every row of the candidate matches the reference's in
 // direction and scale.
 func TestResidualCandidate(t *testing.T) {

@@ -25,7 +25,7 @@ func TestRunInAClient(t *testing.T) {
 	var cfg conformance.Config
 	if scenario != "empty" {
 		var err error
-		cfg, err = embedded()
+		cfg, err = seeded()
 		require.NoError(t, err)
 		cfg.Cases = cfg.Cases[:6]
 	}

@@ -78,6 +78,7 @@ func (a *app) selftest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cfg.Cases = suite.ProofCases(cfg.Cases)
 	runs := 0
 	for _, c := range conformance.Builtin().Checks() {
 		runs += 1 + len(c.Controls)

@@ -1,6 +1,8 @@
 package suite_test
 
 import (
+	"bytes"
+	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,15 +24,30 @@ func TestEmbeddedBindsEveryPart(t *testing.T) {
 		for _, k := range c.Controls {
 			planted, err := cfg.Mutants(cfg, k)
 			require.NoError(t, err, "%s: %s", c.ID, k.Mutant)
-			if k.Side == conformance.SideReference {
+			switch {
+			case k.Side == conformance.SideReference:
 				require.NotEqual(t, cfg.Reference, planted.Reference, "%s: %s", c.ID, k.Mutant)
-			} else {
+			case c.ID == "Provenance":
+				require.True(t, filesDiffer(t, cfg, planted), "%s: %s", c.ID, k.Mutant)
+			default:
 				require.NotEqual(t, cfg.Candidate, planted.Candidate, "%s: %s", c.ID, k.Mutant)
 			}
 		}
 	}
 	_, err = cfg.Mutants(cfg, conformance.Control{Mutant: "no such fault"})
 	require.Error(t, err)
+}
+
+// filesDiffer reports whether a fault was planted in goldens, inputs or cases.
+func filesDiffer(t *testing.T, a, b conformance.Config) bool {
+	t.Helper()
+	weights := func(c conformance.Config) []byte {
+		data, err := fs.ReadFile(c.GoldenInputs.Checkpoint, "model.safetensors")
+		require.NoError(t, err)
+		return data
+	}
+	return a.Golden != b.Golden || len(a.Cases) != len(b.Cases) ||
+		!bytes.Equal(a.GoldenInputs.Prompts, b.GoldenInputs.Prompts) || !bytes.Equal(weights(a), weights(b))
 }
 
 // TestEmbeddedJudges: one check on the default candidate comes to a verdict.
