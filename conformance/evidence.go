@@ -69,7 +69,7 @@ type Evidence struct {
 // RunEvidence is what the checks over a whole run look at.
 type RunEvidence struct {
 	Cases []*Evidence
-	// HasGolden is true when the run has recorded goldens.
+	// HasGolden is true when the run has recorded goldens with a manifest.
 	HasGolden bool
 	// GoldenProblems are the files that are not as the goldens' manifest says.
 	GoldenProblems []golden.Problem

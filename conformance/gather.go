@@ -180,7 +180,7 @@ func asCapture(rows [][]float64, ev *Evidence) *Capture {
 func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence, closely bool) error {
 	ref, ids := g.cfg.Reference, ev.Case.TokenIDs
 	if g.refNeeds&NeedGolden != 0 && g.cfg.Golden != nil && g.cfg.Golden.Has(ev.Case.Name) {
-		if err := g.golden(ev); err != nil {
+		if err := g.golden(ctx, ev); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence, closely bool
 
 // golden loads the recorded rows. A golden that can't be read is the run's
 // fault: the candidate has no part in it.
-func (g *gatherer) golden(ev *Evidence) error {
+func (g *gatherer) golden(ctx context.Context, ev *Evidence) error {
 	d, err := g.cfg.Golden.Layers(ev.Case.Name)
 	if err != nil {
 		return err
@@ -233,6 +233,16 @@ func (g *gatherer) golden(ev *Evidence) error {
 		ev.Golden = append(ev.Golden, row)
 	}
 	ev.GoldenFloor = g.cfg.Golden.LayerFloor(ev.Case.Name)
+	if ev.GoldenFloor != nil {
+		return nil
+	}
+	// A plain folder recorded no floor: the float32 engine's own error stands in.
+	if _, err := g.rows64(ctx, ev); err != nil {
+		return err
+	}
+	for i, r := range ev.Rows64 {
+		ev.GoldenFloor = append(ev.GoldenFloor, metric.RelativeL2(ev.Reference.Rows[i], r))
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ type Set struct {
 	Manifest *Manifest
 	fsys     fs.FS // the dump folder
 	name     string
+	plain    bool // a folder without a manifest
 }
 
 // Open opens the set called name in fsys, which holds NAME.manifest.json, its
@@ -56,7 +57,7 @@ func (s *Set) Replaced(change func(fs.FS) (fs.FS, error)) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	return &Set{Manifest: s.Manifest, fsys: fsys, name: s.name}, nil
+	return &Set{Manifest: s.Manifest, fsys: fsys, name: s.name, plain: s.plain}, nil
 }
 
 func hexSum(b []byte) string {
@@ -84,7 +85,8 @@ func (s *Set) Layers(name string) (*dumpfmt.FloatLayers, error) {
 }
 
 // LayerFloor returns the precision floor of each row of a case's layer dump:
-// relative L2 of the recorded row from an independent float64 run.
+// relative L2 of the recorded row from an independent float64 run. It is nil for
+// a plain folder, which recorded none.
 func (s *Set) LayerFloor(name string) []float64 { return s.Manifest.Precision.Cases[name].Layers }
 
 // read reads a file of the folder and holds it to its hash.

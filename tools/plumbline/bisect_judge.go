@@ -23,7 +23,7 @@ type judgement struct {
 // folder and returns the verdict. Bisecting looks at layers alone,
 // so Core checks of tokens and logits that nothing judged don't matter here.
 func judgeBisection(ctx context.Context, a *app, cand *dumpfmt.Folder) (*judgement, error) {
-	rep, err := a.evaluate(ctx, "bisect: judging", cand.Dir(), nil)
+	rep, err := a.evaluate(ctx, "bisect: judging", cand.Dir(), wanted{})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/golden"
 	"github.com/plumbline-go/plumbline/tools/internal/progress"
 )
 
@@ -38,7 +39,8 @@ layer that introduced the error.
 With --exact it compares two folders of one engine bit for bit (int8 codes with
 their m and e, float bits, logits) and needs no model.
 
-With --golden the cases are those of the golden folder, and a case that the
+With --golden the cases are those of the golden folder, the reference itself is
+held to its float layer dumps, and a case that the
 candidate lacks is a failure. With --prompts they are the lines of a JSONL file,
 {"name": …, "text": …, "token_ids": […]}.
 
@@ -152,15 +154,15 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 		}
 		return conformance.Exact(cmd.Context(), f.golden, f.candidate)
 	}
-	var cases []engine.Case
+	var want wanted
 	if f.golden != "" {
 		var err error
-		if cases, err = goldenCases(f.golden); err != nil {
+		if want, err = openGolden(f.golden); err != nil {
 			return nil, err
 		}
 	}
 	if f.program.line == "" {
-		return a.evaluate(cmd.Context(), "gate", f.candidate, cases)
+		return a.evaluate(cmd.Context(), "gate", f.candidate, want)
 	}
 	if f.prompts != "" {
 		rows, err := readPrompts(f.prompts)
@@ -168,15 +170,15 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 			return nil, err
 		}
 		for _, r := range rows {
-			cases = append(cases, engine.Case{Name: r.name, Text: r.file.Text, TokenIDs: r.file.TokenIDs})
+			want.cases = append(want.cases, engine.Case{Name: r.name, Text: r.file.Text, TokenIDs: r.file.TokenIDs})
 		}
 	}
-	return a.evaluateProgram(cmd.Context(), &f.program, f.smoke, cases)
+	return a.evaluateProgram(cmd.Context(), &f.program, f.smoke, want)
 }
 
 // evaluate judges a dump folder against the model that --model names, on the
-// folder's own cases when cases is nil.
-func (a *app) evaluate(ctx context.Context, what, folder string, cases []engine.Case) (*conformance.Report, error) {
+// folder's own cases when no others are wanted.
+func (a *app) evaluate(ctx context.Context, what, folder string, want wanted) (*conformance.Report, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--candidate %s: no such folder", folder)
 	}
@@ -184,12 +186,12 @@ func (a *app) evaluate(ctx context.Context, what, folder string, cases []engine.
 	if err != nil {
 		return nil, err
 	}
-	return a.judge(ctx, what, ref, engine.Dir(folder), cases)
+	return a.judge(ctx, what, ref, engine.Dir(folder), want)
 }
 
 // judge judges a candidate against a reference.
-func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, candidate engine.Candidate, cases []engine.Case) (*conformance.Report, error) {
-	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: cases}
+func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, candidate engine.Candidate, want wanted) (*conformance.Report, error) {
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
@@ -204,20 +206,26 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 	return rep, err
 }
 
-// goldenCases are the cases that a candidate must answer.
-func goldenCases(dir string) ([]engine.Case, error) {
+// wanted is what a candidate must answer, and what the reference is held to.
+type wanted struct {
+	cases  []engine.Case
+	golden *golden.Set
+}
+
+// openGolden reads a golden folder: its cases, and its float layer dumps.
+func openGolden(dir string) (wanted, error) {
 	folder, err := dumpfmt.OpenFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("--golden: %w", err)
+		return wanted{}, fmt.Errorf("--golden: %w", err)
 	}
-	var out []engine.Case
+	w := wanted{}
+	if w.golden, err = golden.OpenFolder(dir); err != nil {
+		return w, fmt.Errorf("--golden: %w", err)
+	}
 	for _, c := range folder.Cases() {
-		if err := c.Check(); err != nil {
-			return nil, fmt.Errorf("--golden: %w", err)
-		}
-		out = append(out, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs})
+		w.cases = append(w.cases, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs})
 	}
-	return out, nil
+	return w, nil
 }
 
 func gateCode(c conformance.Conclusion, allowPartial bool) int {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"io/fs"
 	"math"
@@ -288,16 +289,93 @@ func TestGateNothingToJudge(t *testing.T) {
 	assert.Equal(t, conformance.NothingJudged, rep.Conclusion)
 }
 
+// renamed makes a dump folder another engine's.
+func renamed(t *testing.T, dir, name string) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "engine.json"),
+		[]byte(`{"name": "`+name+`", "layers": "int8-scaled"}`), 0o600))
+	return dir
+}
+
 func TestGateMissingCase(t *testing.T) {
-	golden, cand := dumpInt8(t, 4, "", 0), dumpInt8(t, 3, "", 0)
+	golden, cand := renamed(t, dumpInt8(t, 4, "", 0), "reference"), dumpInt8(t, 3, "", 0)
 	rep, code, stderr := gateJSON(t, "--allow-partial", "--model", modelFolder(t), "--candidate", cand, "--golden", golden)
 	assert.Equal(t, exitFails, code, stderr)
 	require.NotEmpty(t, rep.Failures())
 	cases, err := fixtures.SeededPrompts()
 	require.NoError(t, err)
 	assert.Equal(t, cases[3].Name, rep.Failures()[0].Case)
-	_, code, stderr = gateJSON(t, "--allow-partial", "--model", modelFolder(t), "--candidate", golden, "--golden", cand)
+	_, code, stderr = gateJSON(t, "--allow-partial", "--model", modelFolder(t),
+		"--candidate", dumpInt8(t, 4, "", 0), "--golden", renamed(t, cand, "reference"))
 	assert.Equal(t, exitDone, code, stderr)
+}
+
+// floatGolden captures the reference's own rows as a golden folder.
+func floatGolden(t *testing.T, n int, name string) string {
+	t.Helper()
+	w, err := reference.LoadFS(fixtures.SeededModel(), ".")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, w.Close()) })
+	ref, err := reference.New(w, reference.WithDType(reference.Float64)) // another arithmetic than the one it judges
+	require.NoError(t, err)
+	cases, err := fixtures.SeededPrompts()
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "golden")
+	fw, err := dumpfmt.CreateFolder(dir, dumpfmt.EngineFile{Name: name, Layers: "f32"}, dumpfmt.WriteOptions{})
+	require.NoError(t, err)
+	for _, c := range cases[:n] {
+		tr, err := ref.Capture(t.Context(), c.TokenIDs)
+		require.NoError(t, err)
+		cw, err := fw.Case(c.Name, dumpfmt.CaseFile{Text: c.Text, TokenIDs: c.TokenIDs})
+		require.NoError(t, err)
+		lw, err := cw.FloatLayers(len(tr.Rows()), len(tr.Rows()[0]))
+		require.NoError(t, err)
+		for _, r := range tr.Rows() {
+			row := make([]float32, len(r))
+			for i, x := range r {
+				row[i] = float32(x)
+			}
+			require.NoError(t, lw.WriteRow(row))
+		}
+		require.NoError(t, lw.Commit())
+		require.NoError(t, cw.Commit())
+	}
+	return dir
+}
+
+// TestGateHoldsTheReferenceToTheGolden: a golden that the reference doesn't
+// match makes every verdict worthless, and one that the engine under test made
+// is none.
+func TestGateHoldsTheReferenceToTheGolden(t *testing.T) {
+	model, cand := modelFolder(t), dumpInt8(t, 4, "", 0)
+	golden := floatGolden(t, 4, "float64 recording")
+	rep, code, stderr := gateJSON(t, "--allow-partial", "--model", model, "--candidate", cand, "--golden", golden)
+	assert.Equal(t, exitDone, code, stderr)
+	judged := 0
+	for _, c := range rep.Checks {
+		if c.ID == "ResidualGolden" && c.Status == conformance.Pass {
+			judged++
+		}
+	}
+	assert.Equal(t, 4, judged)
+
+	// One value of one row, a thousandth off.
+	path := filepath.Join(golden, "short_question.layers.bin")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at := 32 + 4*(64*9+3)
+	v := math.Float32frombits(binary.LittleEndian.Uint32(b[at:]))
+	binary.LittleEndian.PutUint32(b[at:], math.Float32bits(v*1.001))
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	rep, code, stderr = gateJSON(t, "--allow-partial", "--model", model, "--candidate", cand, "--golden", golden)
+	assert.Equal(t, exitBroken, code)
+	assert.Contains(t, stderr, "the reference failed a check of its own")
+	assert.True(t, rep.ReferenceFailed)
+
+	self := floatGolden(t, 2, "int8 test engine")
+	_, code, stderr = gateJSON(t, "--allow-partial", "--model", model, "--candidate", cand, "--golden", self)
+	assert.Equal(t, exitBroken, code)
+	assert.Contains(t, stderr, "made by the engine under test")
 }
 
 func TestGateExactAndReport(t *testing.T) {

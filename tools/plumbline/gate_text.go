@@ -34,6 +34,11 @@ func gateText(r *conformance.Report) []byte {
 	for _, n := range r.Notes {
 		printLine(&b, "note: %s", n)
 	}
+	for _, c := range r.Checks {
+		if c.Side == conformance.SideReference && (c.Status == conformance.Fail || c.Status == conformance.Error) {
+			fmt.Fprintf(&b, "the reference itself fails %s, %s: %s\n", c.ID, caseLabel(c.Case), findingText(c))
+		}
+	}
 	if lines := failureLines(r); len(lines) > 0 {
 		fmt.Fprintln(&b)
 		for _, l := range lines {

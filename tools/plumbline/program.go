@@ -143,7 +143,7 @@ func (f *programFlags) args() []string {
 
 // evaluateProgram judges a program on the cases, after the fakes where it serves
 // them or is asked to.
-func (a *app) evaluateProgram(ctx context.Context, f *programFlags, smoke bool, cases []engine.Case) (rep *conformance.Report, err error) {
+func (a *app) evaluateProgram(ctx context.Context, f *programFlags, smoke bool, want wanted) (rep *conformance.Report, err error) {
 	p, err := f.open()
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (a *app) evaluateProgram(ctx context.Context, f *programFlags, smoke bool, 
 			}
 		}
 	}
-	rep, err = a.judge(ctx, "gate", ref, p, cases)
+	rep, err = a.judge(ctx, "gate", ref, p, want)
 	if err == nil && !tested {
 		rep.Power = append(rep.Power, "not shown: that the way between the program and Plumbline is sound (--smoke, or plumbline selftest --exec)")
 	}

@@ -100,7 +100,7 @@ const notShown = "not shown: that the way between the program and Plumbline is s
 // TestGateOnAProgram: a program gets the verdict that its dumps get as a folder.
 func TestGateOnAProgram(t *testing.T) {
 	model := modelFolder(t)
-	golden := dumpInt8(t, 5, "", 0)
+	golden := renamed(t, dumpInt8(t, 5, "", 0), "reference")
 	clean := withFakes(t, recordingsOf(t, dumpInt8(t, 5, "", 0)), fakeRight, fakeWrong)
 	faulty := withFakes(t, recordingsOf(t, dumpInt8(t, 5, "gate-up-swapped", 7)), fakeRight, fakeWrong)
 	common := []string{"--allow-partial", "--model", model}
@@ -145,7 +145,7 @@ func sourceOf(r conformance.Report) string {
 // keeps it from being asked is the run's (2).
 func TestGateOnAProgramThatFails(t *testing.T) {
 	model := modelFolder(t)
-	golden := dumpInt8(t, 1, "", 0)
+	golden := renamed(t, dumpInt8(t, 1, "", 0), "reference")
 	for _, tt := range []struct {
 		name, line string
 		args       []string
