@@ -6,7 +6,7 @@ GOLDENS_VENV   = .venv-goldens
 PEER_PYTHON   ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens test-goldens test-goldens-torch
+.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,8 @@ goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCE
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))
 	cd golden && for m in *.manifest.json; do \
 		$(if $(ACCEPT)$(ARGS),sha256sum $$m > $$m.sha256,sha256sum --check --quiet $$m.sha256); done
+
+goldens-venv: $(GOLDENS_VENV)/installed ## install what the recorder of goldens needs
 
 $(GOLDENS_VENV)/installed: tools/goldens/requirements.txt
 	$(PYTHON) -m venv --clear $(GOLDENS_VENV)
