@@ -9,7 +9,7 @@ PEER_PYTHON   ?= python3
 .PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 conformance: ## the conformance suite on the embedded default, verbose; report/report.json
 	$(GO) test -count=1 -v ./conformance -args -report $(CURDIR)/report

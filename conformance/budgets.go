@@ -30,6 +30,8 @@ type Budgets struct {
 	// Golden bounds the reference engine, in multiples of the golden's own error
 	// from float64 (at least one rounding).
 	Golden golden.Budget
+	// GoldenPlain bounds it where the golden recorded no error of its own.
+	GoldenPlain golden.Budget
 	// BatchedVersusIncremental bounds, in multiples of the float32 engine's own
 	// error from float64 (at least one rounding), how far the batched and the
 	// incremental run of the same engine may lie apart.
@@ -89,6 +91,8 @@ func DefaultBudgets() Budgets {
 		},
 		Golden: golden.Of(1, 4, "the golden's own error from float64, as its manifest records it",
 			"the engine and transformers each stray that far from float64, in independent directions; 1.6 was seen"),
+		GoldenPlain: golden.Of(1, 4, ofFloat,
+			"both sides stray about that far from float64, in independent directions; 1.6 was seen"),
 		BatchedVersusIncremental: golden.Of(1, 10, ofFloat,
 			"two orders of summation of one engine; a planted fault must miss this by another factor of 10"),
 		EmbedCodes: golden.Of(0.5, 1, "half a code of the row plus half a code of an embedding table with one scale",

@@ -34,6 +34,8 @@ func (r *Report) conclude() {
 		}
 	}
 	switch {
+	case r.ReferenceFailed:
+		r.Conclusion = NothingJudged // against a reference that is wrong itself
 	case failed:
 		r.Conclusion = Fails
 	case r.Executed == 0:

@@ -24,8 +24,8 @@ type Config struct {
 	// Golden is what the trusted reference recorded for the cases; the reference
 	// engine is held to it. nil when there is none.
 	Golden *golden.Set
-	// GoldenInputs are what Golden was recorded from; they are held to its
-	// manifest.
+	// GoldenInputs are what Golden was recorded from; if given, they and the
+	// goldens are held to its manifest (the check Provenance).
 	GoldenInputs golden.Inputs
 	// ReferenceCases is on how many of the cases the reference is judged by the
 	// checks that run it again in other ways: 0 means 1, negative means all. It is

@@ -56,10 +56,14 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			return nil, fmt.Errorf("conformance: candidate: %w", err)
 		}
 		rep.Candidate = declared
-		if g := cfg.Golden; g != nil && g.Plain() && g.Manifest.Set == declared.Name {
+		if g := cfg.Golden; g != nil && g.Engine() == declared.Name {
 			return nil, fmt.Errorf("conformance: golden %s: it was made by the engine under test, which calls itself %q as well: "+
 				"an engine can't be held to itself (two builds of it are compared by exact mode)", g.Name(), declared.Name)
 		}
+	}
+	if g := cfg.Golden; g != nil && g.Engine() == rep.Reference.Name {
+		return nil, fmt.Errorf("conformance: golden %s: it was made by %q, which is the reference itself: "+
+			"it shows nothing about the reference", g.Name(), g.Engine())
 	}
 	cases, err := casesOf(ctx, cfg)
 	if err != nil {
@@ -88,7 +92,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 
 // runEvidence adds what concerns the run as a whole.
 func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
-	run := &RunEvidence{Cases: evs, HasGolden: cfg.Golden != nil && !cfg.Golden.Plain()}
+	run := &RunEvidence{Cases: evs, HasGolden: cfg.Golden != nil && cfg.GoldenInputs.Checkpoint != nil}
 	if !run.HasGolden {
 		return run
 	}

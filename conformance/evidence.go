@@ -39,10 +39,12 @@ type Evidence struct {
 	// TableMax is the largest absolute value in the table.
 	LastEmbedding, FirstEmbedding []float64
 	TableMax                      float64
-	// Golden are the recorded rows, nil when the case has none; GoldenFloor is
-	// the golden's own error from float64, one figure per row.
+	// Golden are the recorded rows, nil when the case has none. GoldenFloor is the
+	// golden's own error from float64, one figure per row; where it recorded none,
+	// GoldenPlain is true and the figures are the float32 engine's own error.
 	Golden      [][]float64
 	GoldenFloor []float64
+	GoldenPlain bool
 	// Declared is what the candidate says of itself.
 	Declared engine.Info
 	// Candidate is C's capture; nil when C offers none, or when it is broken
@@ -69,7 +71,8 @@ type Evidence struct {
 // RunEvidence is what the checks over a whole run look at.
 type RunEvidence struct {
 	Cases []*Evidence
-	// HasGolden is true when the run has recorded goldens with a manifest.
+	// HasGolden is true when the run has recorded goldens, and what they were
+	// recorded from, to hold to their manifest.
 	HasGolden bool
 	// GoldenProblems are the files that are not as the goldens' manifest says.
 	GoldenProblems []golden.Problem

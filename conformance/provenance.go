@@ -28,7 +28,7 @@ func provenance() *Check {
 
 func judgeProvenance(run *RunEvidence) *Outcome {
 	if !run.HasGolden {
-		o := skip("the run has no goldens with a manifest")
+		o := skip("the run has no goldens with their inputs to hold to a manifest")
 		return &o
 	}
 	var fs []Finding

@@ -7,7 +7,7 @@ import (
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
-// residualGolden holds the reference engine to what transformers recorded.
+// residualGolden holds the reference engine to what a trusted one recorded.
 func residualGolden() *Check {
 	faults := []Control{
 		{Mutant: "post-norm-last-row", Side: SideReference, Layer: -1, Floor: 10},
@@ -25,8 +25,8 @@ func residualGolden() *Check {
 	}
 	return &Check{
 		ID: "ResidualGolden",
-		Rule: "every row of the reference matches the row that transformers recorded for the prompt, " +
-			"within a small multiple of the recording's own error from float64",
+		Rule: "every row of the reference matches the row that was recorded for the prompt, " +
+			"within a small multiple of what float32 strays from float64",
 		Catches: []string{
 			"any deviation of the reference engine from the model, a wrong norm epsilon included, which int8 rows can't show",
 		},
@@ -49,6 +49,9 @@ func judgeResidualGolden(ev *Evidence, side Side) Outcome {
 			Detail: fmt.Sprintf("the golden has %d rows and %d floors", len(ev.Golden), len(ev.GoldenFloor))})
 	}
 	b := ev.Budgets.Golden
+	if ev.GoldenPlain {
+		b = ev.Budgets.GoldenPlain
+	}
 	var passed, failed []Finding
 	for i, want := range ev.Golden {
 		if len(want) != len(c.Rows[i]) {

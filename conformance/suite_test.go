@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/golden"
 	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
@@ -23,7 +24,7 @@ import (
 var (
 	modelFlag     = flag.String("model", "", "checkpoint to run as the reference; default the embedded one")
 	candidateFlag = flag.String("candidate", "", "dump folder to judge; default the int8 emulation of the model")
-	goldenFlag    = flag.String("golden", "", "dump folder whose cases the candidate must all answer")
+	goldenFlag    = flag.String("golden", "", "dump folder whose cases the candidate must all answer, and whose float rows the reference is held to; needs -model")
 	reportFlag    = flag.String("report", "", "folder that gets report.json")
 	partialFlag   = flag.Bool("allow-partial", false, "pass although a Core check was judged on no case")
 )
@@ -85,6 +86,9 @@ func flagged() (conformance.Config, error) {
 	if *goldenFlag != "" {
 		folder, err := dumpfmt.OpenFolder(*goldenFlag)
 		if err != nil {
+			return cfg, err
+		}
+		if cfg.Golden, err = golden.OpenFolder(*goldenFlag); err != nil {
 			return cfg, err
 		}
 		cfg.Cases = nil
@@ -197,6 +201,9 @@ func checkFlags() error {
 		if *f != "" && !filepath.IsAbs(*f) {
 			return fmt.Errorf("-%s %s: got a relative path, want an absolute one: a test runs in its package's folder", name, *f)
 		}
+	}
+	if *goldenFlag != "" && *modelFlag == "" {
+		return fmt.Errorf("-golden %s: got no -model, want the checkpoint that it was recorded from", *goldenFlag)
 	}
 	if *candidateFlag != "" && *modelFlag == "" {
 		return fmt.Errorf("-candidate %s: got no -model, want the checkpoint that the candidate runs", *candidateFlag)

@@ -1,39 +1,85 @@
 package golden
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
-// OpenFolder opens a plain dump folder of a trusted float engine as goldens: a
-// user's own recording, without a manifest. Its float layer dumps are what the
-// reference is held to. It has no recorded precision floor (LayerFloor is nil)
-// and nothing to verify it against; each case is checked for form here.
+// OpenFolder opens a dump folder of a trusted float engine as goldens. With a
+// manifest beside it (DIR.manifest.json) it is Open, and the dumps are held to
+// their hashes at once. Without one it is a user's plain recording: its float
+// layer dumps are what the reference is held to, there is no recorded precision
+// floor (LayerFloor is nil) and nothing to verify it against. Each case is
+// checked for form.
 func OpenFolder(dir string) (*Set, error) {
-	folder, err := dumpfmt.OpenFolder(dir)
+	parent, base := filepath.Split(filepath.Clean(dir))
+	if parent == "" {
+		parent = "."
+	}
+	beside := os.DirFS(parent)
+	if _, err := fs.Stat(beside, base+".manifest.json"); err == nil {
+		set, err := Open(beside, base)
+		if err != nil {
+			return nil, err
+		}
+		if p := folder(set.fsys, set.Manifest.Goldens); len(p) > 0 {
+			return nil, &p[0]
+		}
+		return set, nil
+	}
+	return openPlain(dir)
+}
+
+func openPlain(dir string) (*Set, error) {
+	dumps, err := dumpfmt.OpenFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	m := &Manifest{Set: folder.Engine().Name, Precision: Precision{Cases: map[string]RowPrecision{}}}
+	m := &Manifest{Set: dumps.Engine().Name, Precision: Precision{Cases: map[string]RowPrecision{}}}
 	m.Goldens = FolderHashes{Folder: dir, Files: map[string]FileHash{}}
-	for _, c := range folder.Cases() {
+	for _, c := range dumps.Cases() {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("golden: %w", err)
 		}
-		if c.LayersPath == "" || folder.Engine().Layers != dumpfmt.LayersFloat32 {
+		if c.LayersPath == "" || dumps.Engine().Layers != dumpfmt.LayersFloat32 {
 			continue // nothing here that a float engine could be held to
 		}
-		data, err := os.ReadFile(c.LayersPath)
+		hash, err := hashFile(c.LayersPath)
 		if err != nil {
 			return nil, fmt.Errorf("golden: %w", err)
 		}
 		m.Cases = append(m.Cases, c.Name)
 		m.Precision.Cases[c.Name] = RowPrecision{}
-		m.Goldens.Files[c.Name+".layers.bin"] = FileHash{Bytes: int64(len(data)), SHA256: hexSum(data)}
+		m.Goldens.Files[c.Name+".layers.bin"] = hash
 	}
 	return &Set{Manifest: m, fsys: os.DirFS(dir), name: dir, plain: true}, nil
+}
+
+// hashFile hashes a file without holding it.
+func hashFile(path string) (FileHash, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return FileHash{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return FileHash{Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// Engine is the name of the engine that recorded the set.
+func (s *Set) Engine() string {
+	if s.plain {
+		return s.Manifest.Set
+	}
+	return s.Manifest.Reference.Library
 }
 
 // Plain reports whether the set is a folder without a manifest.

@@ -1,6 +1,7 @@
 package golden_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -87,4 +88,14 @@ func TestTheHandWrittenPromptsAreThoseRecorded(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, sum(data), "%s was changed since the goldens were recorded: make goldens ACCEPT=1", path)
 	}
+}
+
+// TestThePinsAreThoseRecordedWith holds the recorder's pins to the manifest.
+func TestThePinsAreThoseRecordedWith(t *testing.T) {
+	set, _ := trained(t)
+	data, err := os.ReadFile("../tools/goldens/pins.json")
+	require.NoError(t, err)
+	var pins golden.Reference
+	require.NoError(t, json.Unmarshal(data, &pins))
+	assert.Equal(t, set.Manifest.Reference, pins, "tools/goldens/pins.json")
 }

@@ -48,6 +48,9 @@ func readPrompts(path string) ([]promptRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--prompts: %w", err)
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		return nil, &promptError{path, 1, "prompts", "a JSON array", "one JSON object a line"}
+	}
 	var rows []promptRow
 	seen := map[string]int{}
 	for i, line := range bytes.Split(data, []byte("\n")) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,10 +21,12 @@ import (
 func mayUpdate(args []string, env string, embedded func() (conformance.Config, error)) error {
 	asked := env != "" && env != "0" && env != "false"
 	for _, a := range args {
-		switch a {
-		case "-update", "--update", "-test.update", "-update=true", "--update=true":
-			asked = true
+		name, value, given := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if !strings.HasPrefix(a, "-") || name != "update" {
+			continue
 		}
+		on, err := strconv.ParseBool(value)
+		asked = asked || !given || (err == nil && on)
 	}
 	if !asked {
 		return nil
@@ -62,6 +66,8 @@ func TestUpdateIsRefusedWhileASelfCheckFails(t *testing.T) {
 	}{
 		{"not asked", []string{"-test.v"}, "", func() (conformance.Config, error) { return conformance.Config{}, errors.New("not to be run") }, ""},
 		{"sound suite", []string{"-update"}, "", suite.Embedded, ""},
+		{"asked for in other words", []string{"-test.v", "--update=1"}, "", func() (conformance.Config, error) { return conformance.Config{}, errors.New("to be run") }, "to be run"},
+		{"switched off", []string{"-update=false"}, "0", func() (conformance.Config, error) { return conformance.Config{}, errors.New("not to be run") }, ""},
 		{"the reference is broken", []string{"-update"}, "", broken(conformance.SideReference, "shifted-index", -1), "the reference fails"},
 		{"the candidate is broken", nil, "1", broken(conformance.SideCandidate, "layer-skipped", 17), "fails on case"},
 	} {

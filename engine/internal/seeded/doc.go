@@ -1,4 +1,4 @@
-// Package seeded loads the checkpoint of package fixtures without an engine, for
+// Package seeded loads the seeded checkpoint of package fixtures without an engine, for
 // the tests below engine.
 //
 // # Contract

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-go/plumbline/fixtures"
 )
 
-// Weights returns the embedded checkpoint; every call returns the same memory.
+// Weights returns the seeded checkpoint; every call returns the same memory.
 func Weights() (engine.Weights, error) { return load() }
 
 var load = sync.OnceValues(func() (engine.Weights, error) { return Load(fixtures.SeededModel()) })
