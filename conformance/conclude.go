@@ -210,7 +210,7 @@ func power(evs []*Evidence) []string {
 		"not seen: final norm, output head and logits (no check of values is built yet)",
 		"not seen: a fault at earlier positions that the last row does not feel, and a smaller fault behind a larger one: dump all positions")
 	if quantised {
-		out = append(out, "not seen in int8 rows: a wrong norm epsilon")
+		out = append(out, "not seen in int8 rows: a wrong norm epsilon, a constant offset of about one code")
 	}
 	return out
 }

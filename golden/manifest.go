@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 )
 
 // ManifestSchema is the only manifest schema that is read.
@@ -116,6 +117,8 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 		return nil, &ManifestError{file, "reference.modules", "none", "the reference's own source modules"}
 	case m.Passes < 2:
 		return nil, &ManifestError{file, "passes", fmt.Sprint(m.Passes), "at least 2, byte-identical"}
+	case m.Arithmetic.DType != "float32" || m.Arithmetic.Device != "cpu":
+		return nil, &ManifestError{file, "arithmetic", m.Arithmetic.DType + " on " + m.Arithmetic.Device, "float32 on cpu"}
 	case len(m.Cases) == 0:
 		return nil, &ManifestError{file, "cases", "none", "at least one"}
 	}
@@ -134,5 +137,17 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 			}
 		}
 	}
+	for name, p := range m.Precision.Cases {
+		for _, x := range slices.Concat(p.Layers, p.Logits) {
+			if !(x >= 0 && x <= maxFloor) {
+				return nil, &ManifestError{file, "precision of case " + name, fmt.Sprint(x), fmt.Sprintf("0 to %g", maxFloor)}
+			}
+		}
+	}
 	return &m, nil
 }
+
+// maxFloor is the largest error from float64 that a float32 recording may claim
+// for itself: bounds are multiples of what it claims. The recorded ones stay
+// below 1.3e-6.
+const maxFloor = 1e-5

@@ -1,6 +1,7 @@
 package golden_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -44,15 +45,16 @@ func newToySet(t *testing.T) *toySet {
 		layers = binary.LittleEndian.AppendUint32(layers, math.Float32bits(v))
 	}
 	dumps := map[string][]byte{
-		"engine.json":      []byte(`{"name": "transformers", "layers": "f32", "logits": "f32"}`),
+		"engine.json":      []byte(`{"name": "transformers", "version": "5.13.1", "dtype": "float32", "layers": "f32", "logits": "f32"}`),
 		"hello.json":       []byte(`{"text": "hello", "token_ids": [1]}`),
 		"hello.layers.bin": layers,
 		"hello.logits.bin": make([]byte, 16),
 	}
+	prompts := []byte(`[{"name": "hello", "text": "hello", "token_ids": [1], "why": "w"}]`)
 	s := &toySet{
 		files:      fstest.MapFS{},
-		checkpoint: fstest.MapFS{"config.json": {Data: []byte("{}")}, "prompts.json": {Data: []byte("[]")}},
-		prompts:    []byte("[]"),
+		checkpoint: fstest.MapFS{"config.json": {Data: []byte("{}")}, "prompts.json": {Data: prompts}},
+		prompts:    prompts,
 	}
 	goldens := map[string]any{}
 	for name, data := range dumps {
@@ -65,12 +67,12 @@ func newToySet(t *testing.T) *toySet {
 		"checkpoint": map[string]any{"folder": "fixtures/qwen", "files": map[string]any{"config.json": hash([]byte("{}"))}},
 		"prompts": map[string]any{
 			"source":  map[string]any{"path": "tools/prompts.json", "bytes": 1, "sha256": sum(nil)},
-			"written": map[string]any{"path": "fixtures/qwen/prompts.json", "bytes": 2, "sha256": sum([]byte("[]"))},
+			"written": map[string]any{"path": "fixtures/qwen/prompts.json", "bytes": len(prompts), "sha256": sum(prompts)},
 		},
 		"cases": []string{"hello"},
 		"reference": map[string]any{"library": "transformers", "versions": map[string]string{"transformers": "5.13.1"},
 			"modules": map[string]string{"transformers/models/qwen2/modeling_qwen2.py": sum([]byte("x"))}},
-		"arithmetic": map[string]any{"dtype": "float32"},
+		"arithmetic": map[string]any{"dtype": "float32", "device": "cpu"},
 		"recorder":   map[string]any{"command": "record", "sources": map[string]string{}},
 		"passes":     2, "max_new": 8, "stop": []int{0},
 		"precision": map[string]any{"measure": "m", "cases": map[string]any{"hello": map[string]any{"layers": []float64{0, 1e-7}, "logits": []float64{}}}},
@@ -133,7 +135,7 @@ func TestVerifyNamesTheFile(t *testing.T) {
 		{"an orphan", func(s *toySet) { s.files["qwen/old.layers.bin"] = &fstest.MapFile{Data: []byte("x")} }, "golden/qwen/old.layers.bin", "orphan"},
 		{"a checkpoint's bit", func(s *toySet) { flip(s.checkpoint, "config.json", 3) }, "fixtures/qwen/config.json", "sha256"},
 		{"a file beside the checkpoint", func(s *toySet) { s.checkpoint["extra.bin"] = &fstest.MapFile{} }, "fixtures/qwen/extra.bin", "orphan"},
-		{"a prompt's bit", func(s *toySet) { s.prompts = []byte("[\x5c") }, "fixtures/qwen/prompts.json", "sha256"},
+		{"a prompt's bit", func(s *toySet) { s.prompts = bytes.Replace(s.prompts, []byte(`"w"`), []byte(`"v"`), 1) }, "fixtures/qwen/prompts.json", "sha256"},
 		{"no checkpoint", func(s *toySet) { s.checkpoint = nil }, "fixtures/qwen", "checkpoint"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -175,6 +177,14 @@ func TestOpenRefusesAManifest(t *testing.T) {
 			s.manifest["goldens"].(map[string]any)["files"].(map[string]any)["hello.json"] = map[string]any{"bytes": 1, "sha256": "abc"}
 			s.seal(t)
 		}, "hash of hello.json"},
+		{"a floor that allows anything", func(t *testing.T, s *toySet) {
+			s.manifest["precision"].(map[string]any)["cases"].(map[string]any)["hello"] = map[string]any{"layers": []float64{0, 1e-3}, "logits": []float64{}}
+			s.seal(t)
+		}, "precision of case hello"},
+		{"another arithmetic", func(t *testing.T, s *toySet) {
+			s.manifest["arithmetic"] = map[string]any{"dtype": "bfloat16", "device": "cuda"}
+			s.seal(t)
+		}, "bfloat16 on cuda"},
 		{"no source modules", func(t *testing.T, s *toySet) {
 			s.manifest["reference"].(map[string]any)["modules"] = map[string]string{}
 			s.seal(t)
@@ -202,6 +212,52 @@ func TestVerifyCasesWithoutFilesOrFloor(t *testing.T) {
 	problems, err := s.verify(t)
 	require.NoError(t, err)
 	assert.Len(t, problems, 4, "three files and a floor: %v", problems)
+}
+
+// TestVerifySeesWhatHashesDoNot: files that were changed together with their
+// hashes still have to agree with each other.
+func TestVerifySeesWhatHashesDoNot(t *testing.T) {
+	logits := func(values ...float32) []byte {
+		b := make([]byte, 16)
+		binary.LittleEndian.PutUint64(b, 1)
+		binary.LittleEndian.PutUint64(b[8:], uint64(len(values)))
+		for _, v := range values {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		return b
+	}
+	const withToken = `{"text": "hello", "token_ids": [1], "output_ids": [2]}`
+	for _, tc := range []struct {
+		name  string
+		files map[string][]byte
+		says  string // "" none
+	}{
+		{"one token, its logit the largest", map[string][]byte{"hello.json": []byte(withToken), "hello.logits.bin": logits(0, 1, 3, 3)}, ""},
+		{"another prompt's ids", map[string][]byte{"hello.json": []byte(`{"text": "hello", "token_ids": [7]}`)}, "another prompt"},
+		{"another prompt's text", map[string][]byte{"hello.json": []byte(`{"text": "adieu", "token_ids": [1]}`)}, "another prompt"},
+		{"an invented token", map[string][]byte{"hello.json": []byte(withToken), "hello.logits.bin": logits(5, 1, 3, 3)}, "its largest logit at 0"},
+		{"the last of two equal logits", map[string][]byte{"hello.json": []byte(withToken), "hello.logits.bin": logits(0, 3, 3, 1)}, "its largest logit at 1"},
+		{"a token without a row", map[string][]byte{"hello.json": []byte(withToken)}, "one per output token"},
+		{"another engine", map[string][]byte{"engine.json": []byte(`{"name": "plumbline", "version": "5.13.1", "dtype": "float32"}`)}, "engine: got plumbline"},
+		{"another version", map[string][]byte{"engine.json": []byte(`{"name": "transformers", "version": "4.0.0", "dtype": "float32"}`)}, "4.0.0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newToySet(t)
+			for name, data := range tc.files {
+				s.files["qwen/"+name] = &fstest.MapFile{Data: data}
+				s.manifest["goldens"].(map[string]any)["files"].(map[string]any)[name] = hash(data)
+			}
+			s.seal(t)
+			problems, err := s.verify(t)
+			require.NoError(t, err)
+			if tc.says == "" {
+				assert.Empty(t, problems)
+				return
+			}
+			require.Len(t, problems, 1)
+			assert.Contains(t, problems[0].Error(), tc.says)
+		})
+	}
 }
 
 func TestLayersOfAGoldenWithAFlippedBit(t *testing.T) {

@@ -27,7 +27,8 @@ type Inputs struct {
 
 // Verify holds every golden, the checkpoint and the prompts to the manifest.
 // It returns every problem, orphans and missing files included, in the order
-// of their names.
+// of their names. Files whose hashes are right still have to agree with each
+// other.
 func (s *Set) Verify(in Inputs) []Problem {
 	var out []Problem
 	out = append(out, folder(s.fsys, s.Manifest.Goldens)...)
@@ -40,7 +41,10 @@ func (s *Set) Verify(in Inputs) []Problem {
 	if p := compare(written.Path, in.Prompts, written.FileHash); p != nil {
 		out = append(out, *p)
 	}
-	return append(out, s.cases()...)
+	if out = append(out, s.cases()...); len(out) > 0 {
+		return out
+	}
+	return s.content(in.Prompts)
 }
 
 // cases checks that each case of the manifest has its files and a floor, and
@@ -58,6 +62,11 @@ func (s *Set) cases() []Problem {
 		}
 		if len(s.Manifest.Precision.Cases[c].Layers) == 0 {
 			out = append(out, Problem{file, "precision of case " + c, "none", "one figure per row"})
+		}
+	}
+	for _, c := range sortedKeys(s.Manifest.Precision.Cases) {
+		if !slices.Contains(s.Manifest.Cases, c) {
+			out = append(out, Problem{file, "precision of case " + c, "a figure", "none: there is no such case"})
 		}
 	}
 	for _, name := range sortedKeys(s.Manifest.Goldens.Files) {

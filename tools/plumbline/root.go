@@ -43,7 +43,7 @@ type app struct {
 func run(args []string, stdout, stderr io.Writer) int {
 	// Ctrl-C ends the context; the writers of package dumpfmt then leave no half
 	// file.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	a := &app{stdout: stdout, stderr: stderr, args: args}
 	root := newRoot(a)
