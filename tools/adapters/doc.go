@@ -10,5 +10,7 @@
 //
 // Both writers make a file under a temporary name beside the final one, sync it
 // and link it to its name, so that a dump is whole or absent and never replaces
-// another. They check counts and scales, not values: NaN is data.
+// another, whatever other threads and processes write. What the reader refuses
+// of one file alone is refused here, and leaves nothing: EINVAL in C, a
+// ValueError in Python. NaN and infinities are data.
 package adapters

@@ -212,6 +212,23 @@ func TestNoHalfFile(t *testing.T) {
 	}
 }
 
+// TestThreadsOnOnePath: of many that write one path, one does, and its file is
+// whole.
+func TestThreadsOnOnePath(t *testing.T) {
+	exe := compile(t, "cc", "-std=c99", "testdata/threads.c", "-pthread")
+	dir := t.TempDir()
+	out, err := exec.Command(exe, dir).CombinedOutput()
+	require.NoError(t, err, string(out))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 100, "no temporary file is left")
+	for _, e := range entries {
+		l, err := dumpfmt.OpenFloatLogits(filepath.Join(dir, e.Name()))
+		require.NoError(t, err, "half a file")
+		require.NoError(t, l.Close())
+	}
+}
+
 // TestHeaderInCPlusPlus: the header is C++ as well.
 func TestHeaderInCPlusPlus(t *testing.T) {
 	src := filepath.Join(t.TempDir(), "a.cc")
