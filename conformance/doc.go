@@ -7,6 +7,20 @@
 // Rule is printed with each failure, its Controls name the planted faults
 // (package engine/mutant) that it must fail on; [Prove] shows that it does.
 //
+// A client's test is
+//
+//	func TestConformance(t *testing.T) {
+//		ref, err := reference.Open("/models/qwen2")
+//		if err != nil {
+//			t.Fatal(err)
+//		}
+//		conformance.Run(t, conformance.Config{
+//			Reference: ref,
+//			Yardstick: quant.New(ref),
+//			Candidate: engine.Dir("/abs/path/to/dumps"),
+//		})
+//	}
+//
 // # Contract
 //
 // A candidate conforms only when every Core check was judged on at least one

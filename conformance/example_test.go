@@ -94,3 +94,16 @@ func oneRow(dir string, code int8) error {
 	}
 	return c.Commit()
 }
+
+// A check that names no planted fault it must fail on is refused.
+func ExampleRegistry_Register() {
+	var r conformance.Registry
+	err := r.Register(&conformance.Check{
+		ID: "AlwaysFine", Rule: "nothing is ever wrong", Sides: []conformance.Side{conformance.SideCandidate},
+		Judge: func(*conformance.Evidence, conformance.Side) conformance.Outcome {
+			return conformance.Outcome{Status: conformance.Pass}
+		},
+	})
+	fmt.Println(err)
+	// Output: conformance: check AlwaysFine: no control: a check that cannot fail is not a check
+}

@@ -39,10 +39,10 @@ layer that introduced the error.
 With --exact it compares two folders of one engine bit for bit (int8 codes with
 their m and e, float bits, logits) and needs no model.
 
-With --golden the cases are those of the golden folder, the reference itself is
-held to its float layer dumps, and a case that the
-candidate lacks is a failure. With --prompts they are the lines of a JSONL file,
-{"name": …, "text": …, "token_ids": […]}.
+With --golden the cases are those of the golden folder, a case that the candidate
+lacks is a failure, and the reference itself is held to the folder's float layer
+dumps; a manifest beside the folder is verified. With --prompts the cases are the
+lines of a JSONL file, {"name": …, "text": …, "token_ids": […]}.
 
 ` + programHelp + `
 
@@ -65,7 +65,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	fl := cmd.Flags()
 	a.modelFlag(cmd)
 	fl.StringVar(&f.candidate, "candidate", "", "dump folder of the engine under test")
-	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there; with --exact, what they must equal")
+	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there, and that the reference is held to; with --exact, what the candidate must equal")
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")
 	f.program.register(cmd)
 	fl.BoolVar(&f.smoke, "smoke", false, "test the program on the two fakes before it is judged")
