@@ -140,6 +140,14 @@ func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
 			return nil
 		}
 	}
+	for i, id := range resp.OutputIDs {
+		if id < 0 || id >= ev.Arch.Vocab {
+			ev.CandidateErr = &engine.MalformedError{File: resp.Files.Logits,
+				Err: fmt.Errorf("conformance: case %s: output_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",
+					ev.Case.Name, i, id, ev.Arch.Vocab)}
+			return nil
+		}
+	}
 	if resp.Layers == nil {
 		ev.NoProfile = "no layer dump"
 		return nil

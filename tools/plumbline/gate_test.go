@@ -181,6 +181,17 @@ func TestGateBadCandidateFiles(t *testing.T) {
 		{"NAME.json broken", func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, victim+".json"), []byte(`{"text": "x", "token_ids": [1,`), 0o600))
 		}, victim + ".json", conformance.KindFormat},
+		{"an output token that the model doesn't have", func(t *testing.T, dir string) {
+			p := filepath.Join(dir, victim+".json")
+			b, err := os.ReadFile(p)
+			require.NoError(t, err)
+			var c map[string]any
+			require.NoError(t, json.Unmarshal(b, &c))
+			c["output_ids"] = []int{3, 384}
+			b, err = json.Marshal(c)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(p, b, 0o600))
+		}, "output_ids[1]: got 384", conformance.KindFormat},
 		{"a malformed logit dump beside good layers", func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "engine.json"), []byte(`{"name": "x", "layers": "int8-scaled", "logits": "i32"}`), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, victim+".logits.bin"), []byte{1, 0, 0, 0, 0, 0, 0, 0, 9}, 0o600))
