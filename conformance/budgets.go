@@ -81,7 +81,7 @@ func DefaultBudgets() Budgets {
 			Median: golden.Of(1, 2, ofEmulation+", median over the cases",
 				"medians of the clean engine reach 1.50, of other emulations 1.27"),
 			Single: golden.Of(1, 3, ofEmulation,
-				"single measurements of the clean engine reach 2.2, of other emulations 1.5"),
+				"single measurements of the clean engine reach 2.2, of other emulations 1.7"),
 		},
 		Float: Factors{
 			Median: golden.Of(1, 4, ofFloat+", median over the cases",

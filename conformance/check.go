@@ -35,6 +35,9 @@ type Control struct {
 	// Layer is the decoder layer (or, for a dump fault, the row) it is planted
 	// at; -1 when it has no place.
 	Layer int
+	// Kind, if set, is what the check must call the fault: an exact check must
+	// fail for the right reason, at the row that the fault was planted in.
+	Kind Kind
 	// Floor is the factor by which the control must miss the check's bound. It
 	// is declared here, before anything is measured: 10 for float32 controls,
 	// at least 2 on quantised data. 0 marks an exact check (bits, shapes,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
@@ -91,6 +92,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	}
 	if healed {
 		overall.Kind = KindLayer
+		overall.Notes = slices.DeleteFunc(overall.Notes, func(n string) bool { return n == overall.healing })
 		overall.Sources = append([]engine.Probe{engine.RowProbe(overall.Row)}, overall.Sources...)
 	}
 	r.FirstBadRow, r.Source = rowAndSource(overall)

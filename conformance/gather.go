@@ -34,8 +34,7 @@ func roundingOf(dtype string) float64 {
 }
 
 // gather collects one case's evidence. The error is the run's, never the
-// candidate's.
-// closely says whether the reference is judged on this case by the checks that
+// candidate's. closely says whether the reference is judged on this case by the checks that
 // need more runs of it.
 func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Evidence, error) {
 	ref := g.cfg.Reference
@@ -58,8 +57,8 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 		return ev, nil
 	}
 	if err := g.idsUsable(ev); err != nil {
-		if g.cfg.Candidate == nil {
-			return nil, err
+		if g.cfg.Candidate == nil || g.cfg.Cases != nil {
+			return nil, err // the caller's prompts, not the candidate's
 		}
 		ev.referenceJudged = false
 		if ev.CandidateErr == nil { // a broken case has no ids, and says why itself
@@ -109,8 +108,9 @@ func (g *gatherer) idsUsable(ev *Evidence) error {
 	return nil
 }
 
-// candidate asks the candidate, within the time that a case has, and loads its rows, unless their header already
-// says that they can't be compared: then nothing of that size is read.
+// candidate asks the candidate, within the time that a case has, and loads its
+// rows, unless their header already says that they can't be compared: then
+// nothing of that size is read.
 func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
 	if _, ok := g.cfg.Candidate.(engine.SelfTimed); !ok {
 		limited, cancel := context.WithTimeout(ctx, g.cfg.timeout())
@@ -281,6 +281,7 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 	t.pushed = func() (path, error) {
 		return g.cfg.paths.get(fmt.Sprint(a, ev.Case.TokenIDs), func() (path, error) { return push(ctx, t.trace, t.yard, true) })
 	}
+	t.everywhere = a.unknown != ""
 	p, err := profileOf(ctx, t, rows)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func incrementalVersusBatched() *Check {
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedBatched,
 		Controls: []Control{
-			{Mutant: "batched-as-incremental", Side: SideReference, Layer: -1},
+			{Mutant: "batched-as-incremental", Side: SideReference, Layer: -1, Kind: KindDump},
 			{Mutant: "stale-cache-row", Side: SideReference, Layer: 3, Floor: 10},
 			{Mutant: "q-position-off-by-one", Side: SideReference, Layer: 3, Floor: 10},
 			{Mutant: "decode-position-shift", Side: SideReference, Layer: -1, Floor: 10},

@@ -18,9 +18,9 @@ func interiorRowOracle() *Check {
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedWholeStep,
 		Controls: []Control{
-			{Mutant: "stale-row", Side: SideReference, Layer: 7},
+			{Mutant: "stale-row", Side: SideReference, Layer: 7, Kind: KindDump},
 			{Mutant: "shifted-index", Side: SideReference, Layer: -1},
-			{Mutant: "aliased-row", Side: SideReference, Layer: 7},
+			{Mutant: "aliased-row", Side: SideReference, Layer: 7, Kind: KindDump},
 		},
 		Judge: judgeInteriorRows,
 	}

@@ -21,8 +21,8 @@ func lastTokenEmbed() *Check {
 		Sides:   []Side{SideReference, SideCandidate},
 		Needs:   NeedRows,
 		Controls: []Control{
-			{Mutant: "first-token-embedding", Side: SideReference, Layer: -1},
-			{Mutant: "first-token-embedding", Side: SideCandidate, Layer: -1, Floor: 2},
+			{Mutant: "first-token-embedding", Side: SideReference, Layer: -1, Kind: KindInput},
+			{Mutant: "first-token-embedding", Side: SideCandidate, Layer: -1, Kind: KindInput, Floor: 2},
 		},
 		Judge: judgeLastTokenEmbed,
 	}

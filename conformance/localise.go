@@ -19,6 +19,10 @@ type Locus struct {
 	Sources []engine.Probe
 	// Notes explain the classification, one sentence each.
 	Notes []string
+	// healed is the number of layers over which the first bad row heals, 0 when
+	// it does not; healing is the note that says so.
+	healed  int
+	healing string
 	// form is true for a fault of form: a degenerate row, rows out of order.
 	form bool
 }
@@ -76,7 +80,7 @@ func locate(c curve, factor float64, b Budgets) Locus {
 				explained[i] = true
 			}
 			if n == first {
-				loc.Kind = KindDump
+				loc.Kind, loc.healed, loc.healing = KindDump, k, healNote(n, k)
 			}
 			loc.Notes = append(loc.Notes, healNote(n, k))
 			continue

@@ -19,7 +19,8 @@ type Profile struct {
 	Local []Measure
 	// Over[k-2] has one entry per layer: the same over k layers from n on, which
 	// passes over the rows between: |c_(n+k) - f_(n+k-1)(…f_n(c_n))| over the
-	// update of the k layers. It is measured only behind a suspicious layer.
+	// update of the k layers. It is measured only behind a suspicious layer, and
+	// everywhere in an unknown scheme.
 	Over [maxStride - 1][]Measure
 	// NormRatio has one entry per row: |c_i| / |r_i|.
 	NormRatio []float64
@@ -94,6 +95,9 @@ type truth struct {
 	// pushed gives the yardstick's rows through the layers, deep. It may be
 	// shared: nobody writes it.
 	pushed func() (path, error)
+	// everywhere asks for more than one layer behind every row: in an unknown
+	// scheme the ratios have no level that could be called suspicious.
+	everywhere bool
 	// floor is the smallest relative error that the yardstick can be trusted
 	// to show: one rounding of float32, or 0 for a quantised yardstick.
 	floor float64
@@ -200,7 +204,7 @@ func profileOf(ctx context.Context, t truth, cand [][]float64) (*Profile, error)
 		p.Local = append(p.Local, measure(n, 1))
 	}
 	for n := range layers {
-		if p.Local[n].Ratio() < suspicious && !p.Local[n].Missing {
+		if !t.everywhere && !p.Local[n].Missing && p.Local[n].Ratio() < suspicious {
 			for k := range p.Over {
 				p.Over[k] = append(p.Over[k], Measure{Missing: true})
 			}

@@ -90,8 +90,13 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 	if err != nil {
 		return p, fmt.Errorf("conformance: prove: %s on %s: %w", c.ID, k.Mutant, err)
 	}
+	reason := ""
 	for _, r := range rep.Checks {
 		if r.ID != c.ID || r.Side != k.Side || r.Status != Fail {
+			continue
+		}
+		if why := wrongReason(r, k); why != "" {
+			reason = why
 			continue
 		}
 		p.Failed = true
@@ -103,6 +108,8 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 		}
 	}
 	switch {
+	case !p.Failed && reason != "":
+		p.Why = reason
 	case !p.Failed:
 		p.Why = "the check passed on the planted fault"
 	case p.Excess < k.Floor:
@@ -113,4 +120,19 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 		p.Holds = true
 	}
 	return p, nil
+}
+
+// wrongReason says why a failure is not the one that the control planted; empty
+// when it is, or when the control does not say.
+func wrongReason(r Result, k Control) string {
+	if k.Kind == "" {
+		return ""
+	}
+	if r.Kind != k.Kind {
+		return fmt.Sprintf("failed for another reason: kind %q, want %q", r.Kind, k.Kind)
+	}
+	if k.Layer < 0 || len(r.Findings) == 0 || r.Findings[0].At.Row == k.Layer {
+		return ""
+	}
+	return fmt.Sprintf("failed at another place: row %d, want %d", r.Findings[0].At.Row, k.Layer)
 }

@@ -15,7 +15,8 @@ import (
 // Two neighbouring layers nearly commute in a trained model, so that a swap can
 // look like a bad dump row that heals: wasHealed is true when the locus is one.
 func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wasHealed bool, err error) {
-	if l.Row < 1 || l.form || (l.Kind != KindLayer && l.Kind != KindDump) {
+	// Of the faults of the dump only a single row that heals is what a swap looks like.
+	if l.Row < 1 || l.form || (l.Kind != KindLayer && l.healed != 2) {
 		return "", false, nil
 	}
 	n := l.Row - 1

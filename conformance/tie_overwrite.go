@@ -19,7 +19,7 @@ func tieOverwriteBypass() *Check {
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedLastHidden,
 		Controls: []Control{
-			{Mutant: "post-norm-last-row", Side: SideReference, Layer: -1},
+			{Mutant: "post-norm-last-row", Side: SideReference, Layer: -1, Kind: KindDump},
 		},
 		Judge: judgeTieOverwrite,
 	}
