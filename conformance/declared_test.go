@@ -13,7 +13,7 @@ import (
 )
 
 // otherScheme is a float engine that declares a scheme nothing emulates, and
-// whose dump has one row a hundredth too large.
+// whose dump has one row a thousandth too large.
 type otherScheme struct {
 	floatCandidate
 	row int
@@ -32,7 +32,7 @@ func (o otherScheme) Run(ctx context.Context, req engine.Request) (*engine.Respo
 	rows.rows = slices.Clone(rows.rows)
 	rows.rows[o.row] = slices.Clone(rows.rows[o.row])
 	for i := range rows.rows[o.row] {
-		rows.rows[o.row][i] *= 1.01
+		rows.rows[o.row][i] *= 1.001
 	}
 	resp.Layers = rows
 	return resp, nil

@@ -207,3 +207,26 @@ func TestFloatCandidate(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, worst, 10.0, "a float32 control must miss its bound by 10")
 }
+
+// TestSwappedLayersThatNearlyCommute: in a trained model two neighbouring layers
+// in the wrong order give nearly the same row behind them, as a bad dump row
+// would. They behave like each other, and that decides.
+func TestSwappedLayersThatNearlyCommute(t *testing.T) {
+	sweep(t)
+	cfg, err := embedded()
+	require.NoError(t, err)
+	cfg.Cases, cfg.ReferenceCases = suite.ProofCases(cfg.Cases), 0
+	cfg.Only = []string{"ResidualShape", "ResidualCandidate", "LocalError"}
+	const layer = 12
+	cfg, err = cfg.Mutants(cfg, conformance.Control{Mutant: "layers-swapped", Side: conformance.SideCandidate, Layer: layer})
+	require.NoError(t, err)
+	rep, err := conformance.Evaluate(t.Context(), cfg)
+	require.NoError(t, err)
+	assertNamed(t, rep, layer+1, "layers-swapped in the trained model")
+	if assert.NotNil(t, rep.Kind) {
+		assert.Equal(t, conformance.KindLayer, *rep.Kind)
+	}
+	notes := strings.Join(rep.Notes, "\n")
+	assert.Contains(t, notes, "behaves like layer 13, not like layer 12")
+	assert.NotContains(t, notes, "row 13 heals", "one of the two is said, not both")
+}
