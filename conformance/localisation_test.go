@@ -215,7 +215,9 @@ func TestSwappedLayersThatNearlyCommute(t *testing.T) {
 	sweep(t)
 	cfg, err := embedded()
 	require.NoError(t, err)
-	cfg.Cases, cfg.ReferenceCases = suite.ProofCases(cfg.Cases), 0
+	// On short prompts the two commute best.
+	cfg.Cases = slices.DeleteFunc(slices.Clone(cfg.Cases), func(c engine.Case) bool { return len(c.TokenIDs) < 8 || len(c.TokenIDs) > 24 })
+	cfg.ReferenceCases = 0
 	cfg.Only = []string{"ResidualShape", "ResidualCandidate", "LocalError"}
 	const layer = 12
 	cfg, err = cfg.Mutants(cfg, conformance.Control{Mutant: "layers-swapped", Side: conformance.SideCandidate, Layer: layer})
