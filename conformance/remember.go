@@ -16,6 +16,7 @@ type remembered struct {
 	whole    memo[[][]float64]
 	batched  memo[[][]float64]
 	hidden   memo[[]float64]
+	decoded  memo[engine.Decoded]
 	float64s func() (engine.Reference, error)
 	float32s func() (engine.Reference, error)
 }
@@ -51,6 +52,10 @@ func (r *remembered) LastHidden(ctx context.Context, ids []int) ([]float64, erro
 	return r.hidden.get(fmt.Sprint(ids), func() ([]float64, error) { return r.Reference.LastHidden(ctx, ids) })
 }
 
+func (r *remembered) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error) {
+	return r.decoded.get(fmt.Sprint(ids, o), func() (engine.Decoded, error) { return r.Reference.Decode(ctx, ids, o) })
+}
+
 func (r *remembered) Float64() (engine.Reference, error) { return r.float64s() }
 
 func (r *remembered) Float32() (engine.Reference, error) { return r.float32s() }
@@ -59,11 +64,16 @@ func (r *remembered) Float32() (engine.Reference, error) { return r.float32s() }
 type rememberedYardstick struct {
 	engine.Yardstick
 	byScheme sync.Map // engine.Scheme -> *memo[[][]float64]
+	logits   memo[[][]float64]
 }
 
 func (r *rememberedYardstick) Emulate(ctx context.Context, s engine.Scheme, ids []int) ([][]float64, error) {
 	m, _ := r.byScheme.LoadOrStore(s, &memo[[][]float64]{})
 	return m.(*memo[[][]float64]).get(fmt.Sprint(ids), func() ([][]float64, error) { return r.Yardstick.Emulate(ctx, s, ids) })
+}
+
+func (r *rememberedYardstick) EmulateLogits(ctx context.Context, s engine.Scheme, ids, output []int) ([][]float64, error) {
+	return r.logits.get(fmt.Sprint(s, ids, output), func() ([][]float64, error) { return r.Yardstick.EmulateLogits(ctx, s, ids, output) })
 }
 
 // withMemory returns cfg with a reference and a yardstick that remember.

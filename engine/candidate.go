@@ -11,6 +11,8 @@ type Case struct {
 	Text string
 	// TokenIDs are the prompt's ids, at least one.
 	TokenIDs []int
+	// Stop are the ids that end an output; none when nil.
+	Stop []int
 	// Why says what the case has power to show; empty for a user's own case.
 	Why string
 }
@@ -62,6 +64,9 @@ type Response struct {
 	Logits LogitSource
 	// OutputIDs are the tokens that were chosen, when the side told them.
 	OutputIDs []int
+	// PromptIDs are the ids that the side ran as its prompt, nil when it didn't
+	// tell. A side that is handed token ids runs those.
+	PromptIDs []int
 	// Files names where the answer came from, for messages; may be empty.
 	Files ResponseFiles
 	// Notes say what was seen in the answer that is no fault, such as bytes

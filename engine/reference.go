@@ -26,6 +26,14 @@ type Reference interface {
 	Embedding(id int) ([]float64, error)
 	// FinalNorm applies the final norm to one row.
 	FinalNorm(ctx context.Context, row []float64) ([]float64, error)
+	// Logits applies the final norm and the head to one row of the residual
+	// stream: one value per vocabulary entry.
+	Logits(ctx context.Context, row []float64) ([]float64, error)
+	// Head returns the output projection, [vocab, hidden]: the embedding table
+	// where the checkpoint ties them.
+	Head() (Tensor, error)
+	// Decode decodes a prompt greedily, or along given tokens.
+	Decode(ctx context.Context, ids []int, o DecodeOptions) (Decoded, error)
 	// Float64 returns the same model in float64 on the same graphs: the
 	// yardstick of float32 error. It is the receiver if that is float64.
 	Float64() (Reference, error)
@@ -54,4 +62,8 @@ type Yardstick interface {
 	// Emulate runs the prompt token by token with its own KV cache and returns
 	// the last token's layers+1 rows.
 	Emulate(ctx context.Context, scheme Scheme, ids []int) ([][]float64, error)
+	// EmulateLogits runs the prompt and the tokens behind it, and returns one
+	// logit row per token of output: row i is what the model says after the
+	// prompt and output[:i].
+	EmulateLogits(ctx context.Context, scheme Scheme, ids, output []int) ([][]float64, error)
 }

@@ -17,6 +17,7 @@ type Emulation struct {
 	invalid error
 	layers  []func() (*layer, error)
 	table   func() (*table, error)
+	head    func() (*head, error)
 }
 
 var _ engine.Yardstick = (*Emulation)(nil)
@@ -40,6 +41,7 @@ func FromWeights(w engine.Weights, opts ...Option) *Emulation {
 		return e
 	}
 	e.table = sync.OnceValues(func() (*table, error) { return loadTable(w, e.arch, e.opt) })
+	e.head = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt) })
 	e.layers = make([]func() (*layer, error), e.arch.Layers)
 	for n := range e.layers {
 		e.layers[n] = sync.OnceValues(func() (*layer, error) { return loadLayer(w, e.arch, n, e.opt) })

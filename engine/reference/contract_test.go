@@ -20,7 +20,7 @@ func runs(e *reference.Engine) map[string]func(context.Context, []int) error {
 		"CaptureWholeStep": func(ctx context.Context, ids []int) error { _, err := e.CaptureWholeStep(ctx, ids); return err },
 		"CaptureBatched":   func(ctx context.Context, ids []int) error { _, err := e.CaptureBatched(ctx, ids); return err },
 		"Decode": func(ctx context.Context, ids []int) error {
-			_, err := e.Decode(ctx, ids, reference.DecodeOptions{MaxNew: 1})
+			_, err := e.Decode(ctx, ids, engine.DecodeOptions{MaxNew: 1})
 			return err
 		},
 		"LastHidden": func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
@@ -82,10 +82,10 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 	e := mustNew(t, randomWeights(smallArch(), 1))
 	prompts := [][]int{prompt(3, 50), prompt(8, 50), prompt(9, 50)}
 	var want [][][]float64
-	var decoded []reference.Decoded
+	var decoded []engine.Decoded
 	for _, ids := range prompts {
 		want = append(want, capture(t, small(), ids).Rows())
-		decoded = append(decoded, decode(t, small(), ids, reference.DecodeOptions{}))
+		decoded = append(decoded, decode(t, small(), ids, engine.DecodeOptions{}))
 	}
 	shared := capture(t, small(), prompts[1])
 	var wg sync.WaitGroup
@@ -107,7 +107,7 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 			if _, err := e.Logits(bg, rows[3]); err != nil {
 				t.Errorf("run %d: Logits: %v", i, err)
 			}
-			got, err := e.Decode(bg, ids, reference.DecodeOptions{})
+			got, err := e.Decode(bg, ids, engine.DecodeOptions{})
 			if err != nil || !sameBits(wide(got.Logits), wide(decoded[i%3].Logits)) {
 				t.Errorf("run %d: Decode: error %v, or other bits than alone", i, err)
 			}

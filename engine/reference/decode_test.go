@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine/reference"
 )
 
-func decode(t testing.TB, e *reference.Engine, ids []int, o reference.DecodeOptions) reference.Decoded {
+func decode(t testing.TB, e *reference.Engine, ids []int, o engine.DecodeOptions) engine.Decoded {
 	t.Helper()
 	d, err := e.Decode(bg, ids, o)
 	require.NoError(t, err)
@@ -54,16 +54,16 @@ func TestDecodeMatchesNaiveLoops(t *testing.T) {
 				a.TiedHead = tied
 				w := randomWeights(a, 1)
 				ids := prompt(tokens, a.Vocab)
-				wantIDs, want := naive{a, w}.greedy(ids, reference.DefaultMaxNew)
+				wantIDs, want := naive{a, w}.greedy(ids, engine.DefaultMaxNew)
 
 				e := mustNew(t, w)
-				got := decode(t, e, ids, reference.DecodeOptions{})
+				got := decode(t, e, ids, engine.DecodeOptions{})
 				require.Equal(t, wantIDs, got.OutputIDs)
-				require.Equal(t, reference.StopBudget, got.StopReason)
+				require.Equal(t, engine.StopBudget, got.StopReason)
 				// The norm and the head are two more sums of Hidden terms.
 				requireClose(t, wide(got.Logits), want, float32Bound(a)+float64(2*a.Hidden)*0x1p-24)
 
-				got = decode(t, mustNew(t, w, reference.WithDType(reference.Float64)), ids, reference.DecodeOptions{})
+				got = decode(t, mustNew(t, w, reference.WithDType(reference.Float64)), ids, engine.DecodeOptions{})
 				require.Equal(t, wantIDs, got.OutputIDs)
 				requireClose(t, wide(got.Logits), want, 0x1p-24) // one rounding to float32
 			})
@@ -75,7 +75,7 @@ func TestDecodeEndsWhereAsked(t *testing.T) {
 	a := smallArch()
 	a.TiedHead = false // a tied one repeats its input for ever
 	e, ids := mustNew(t, randomWeights(a, 1)), prompt(5, a.Vocab)
-	all := decode(t, e, ids, reference.DecodeOptions{})
+	all := decode(t, e, ids, engine.DecodeOptions{})
 	require.Len(t, all.OutputIDs, 8)
 	never := 0
 	for slices.Contains(all.OutputIDs, never) {
@@ -87,16 +87,16 @@ func TestDecodeEndsWhereAsked(t *testing.T) {
 	later := all.OutputIDs[at]
 	for _, tt := range []struct {
 		name string
-		o    reference.DecodeOptions
+		o    engine.DecodeOptions
 		rows int
-		why  reference.StopReason
+		why  engine.StopReason
 	}{
-		{"one token", reference.DecodeOptions{MaxNew: 1}, 1, reference.StopBudget},
-		{"three tokens", reference.DecodeOptions{MaxNew: 3}, 3, reference.StopBudget},
-		{"stop ids that never come", reference.DecodeOptions{Stop: []int{never, 1 << 30}}, 8, reference.StopBudget},
-		{"the first token stops", reference.DecodeOptions{Stop: []int{never, all.OutputIDs[0]}}, 1, reference.StopToken},
-		{"a later token stops", reference.DecodeOptions{Stop: []int{later}}, at + 1, reference.StopToken},
-		{"the last token within the budget stops", reference.DecodeOptions{MaxNew: at + 1, Stop: []int{later}}, at + 1, reference.StopToken},
+		{"one token", engine.DecodeOptions{MaxNew: 1}, 1, engine.StopBudget},
+		{"three tokens", engine.DecodeOptions{MaxNew: 3}, 3, engine.StopBudget},
+		{"stop ids that never come", engine.DecodeOptions{Stop: []int{never, 1 << 30}}, 8, engine.StopBudget},
+		{"the first token stops", engine.DecodeOptions{Stop: []int{never, all.OutputIDs[0]}}, 1, engine.StopToken},
+		{"a later token stops", engine.DecodeOptions{Stop: []int{later}}, at + 1, engine.StopToken},
+		{"the last token within the budget stops", engine.DecodeOptions{MaxNew: at + 1, Stop: []int{later}}, at + 1, engine.StopToken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := decode(t, e, ids, tt.o)
@@ -114,7 +114,7 @@ func TestDecodeTakesTheLowestOfEqualLogits(t *testing.T) {
 	w := randomWeights(a, 1)
 	head := w.tensors["lm_head.weight"].Data
 	copy(head[25*a.Hidden:], head[:25*a.Hidden])
-	got := decode(t, mustNew(t, w), prompt(5, a.Vocab), reference.DecodeOptions{})
+	got := decode(t, mustNew(t, w), prompt(5, a.Vocab), engine.DecodeOptions{})
 	for i, id := range got.OutputIDs {
 		require.Less(t, id, 25)
 		row := got.Logits[i]
@@ -132,14 +132,14 @@ func TestDecodeTakesTheLowestOfEqualLogits(t *testing.T) {
 // A decode step's faults leave the prefill's row alone and change the others.
 func TestDecodeFaultsActBehindThePrefill(t *testing.T) {
 	ids := prompt(9, smallArch().Vocab)
-	clean := decode(t, small(), ids, reference.DecodeOptions{})
+	clean := decode(t, small(), ids, engine.DecodeOptions{})
 	for name, plant := range map[string]func(*engine.Arch){
 		"decode shift": func(a *engine.Arch) { a.Fault = engine.Fault{DecodeShift: 3, DecodeFrom: 9} },
 		"stale cache":  func(a *engine.Arch) { a.Fault = engine.Fault{StaleCache: true, StaleLayer: 1, StalePosition: 9} },
 	} {
 		w := randomWeights(smallArch(), 1)
 		plant(&w.arch)
-		got := decode(t, mustNew(t, w), ids, reference.DecodeOptions{})
+		got := decode(t, mustNew(t, w), ids, engine.DecodeOptions{})
 		require.True(t, sameBits(wide(clean.Logits[:1]), wide(got.Logits[:1])), name)
 		require.Equal(t, clean.OutputIDs[0], got.OutputIDs[0], name)
 		if d := relL2(wide(got.Logits)[1], wide(clean.Logits)[1]); !(d > 1e-3) {
@@ -149,17 +149,17 @@ func TestDecodeFaultsActBehindThePrefill(t *testing.T) {
 }
 
 func TestDecodeRefusals(t *testing.T) {
-	_, err := small().Decode(bg, []int{1}, reference.DecodeOptions{MaxNew: -1})
+	_, err := small().Decode(bg, []int{1}, engine.DecodeOptions{MaxNew: -1})
 	require.ErrorContains(t, err, "decode: got -1 new tokens, want at least 1")
 
 	// 128 positions: the last new token is never run.
-	_, err = small().Decode(bg, prompt(121, 50), reference.DecodeOptions{MaxNew: 8})
+	_, err = small().Decode(bg, prompt(121, 50), engine.DecodeOptions{MaxNew: 8})
 	require.NoError(t, err)
-	_, err = small().Decode(bg, prompt(122, 50), reference.DecodeOptions{MaxNew: 8})
+	_, err = small().Decode(bg, prompt(122, 50), engine.DecodeOptions{MaxNew: 8})
 	var bad *reference.PromptError
 	require.ErrorAs(t, err, &bad)
 	require.ErrorContains(t, err, "got 122 tokens with up to 8 new ones, want at most 128 positions")
-	_, err = small().Decode(bg, []int{1}, reference.DecodeOptions{MaxNew: math.MaxInt})
+	_, err = small().Decode(bg, []int{1}, engine.DecodeOptions{MaxNew: math.MaxInt})
 	require.ErrorAs(t, err, &bad)
 
 	a := smallArch()
@@ -168,12 +168,12 @@ func TestDecodeRefusals(t *testing.T) {
 	for i := range a.Hidden { // finite, and their products overflow
 		w.tensors["lm_head.weight"].Data[7*a.Hidden+i] = math.MaxFloat32
 	}
-	_, err = mustNew(t, w).Decode(bg, []int{1, 2}, reference.DecodeOptions{})
+	_, err = mustNew(t, w).Decode(bg, []int{1, 2}, engine.DecodeOptions{})
 	require.ErrorContains(t, err, "reference: logit row 0: id 7: got ")
 	require.ErrorContains(t, err, "want a finite value")
 
 	delete(w.tensors, "lm_head.weight")
-	_, err = mustNew(t, w).Decode(bg, []int{1, 2}, reference.DecodeOptions{})
+	_, err = mustNew(t, w).Decode(bg, []int{1, 2}, engine.DecodeOptions{})
 	var missing *engine.ConfigError
 	require.ErrorAs(t, err, &missing)
 }
@@ -181,7 +181,7 @@ func TestDecodeRefusals(t *testing.T) {
 func TestDecodeStepsLookAtTheContext(t *testing.T) {
 	// Three layers are prefilled in three steps; the rest ends in a decode step.
 	for _, calls := range []int{3, 5, 8} {
-		_, err := small().Decode(&errAfter{Context: bg, calls: calls}, prompt(9, 50), reference.DecodeOptions{})
+		_, err := small().Decode(&errAfter{Context: bg, calls: calls}, prompt(9, 50), engine.DecodeOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 }
@@ -192,7 +192,7 @@ func ExampleEngine_Decode() {
 		fmt.Println(err)
 		return
 	}
-	out, err := e.Decode(context.Background(), []int{7, 3, 21}, reference.DecodeOptions{MaxNew: 4, Stop: []int{49}})
+	out, err := e.Decode(context.Background(), []int{7, 3, 21}, engine.DecodeOptions{MaxNew: 4, Stop: []int{49}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
 
 // embedding is a token's row of the table, shared memory.
@@ -53,9 +55,8 @@ func (e *Engine) FinalNorm(ctx context.Context, row []float64) ([]float64, error
 	})
 }
 
-// Logits returns the final norm and the head of one row of the residual stream:
-// one value per vocabulary entry. The head is the embedding table where the
-// checkpoint ties them; it goes to the backend with the first call.
+// Logits implements [engine.Reference]. The head goes to the backend with the
+// first call.
 func (e *Engine) Logits(ctx context.Context, row []float64) ([]float64, error) {
 	if err := e.checkRow(row); err != nil {
 		return nil, err
@@ -77,16 +78,20 @@ func (e *Engine) Logits(ctx context.Context, row []float64) ([]float64, error) {
 	})
 }
 
-func (e *Engine) uploadHead() {
-	s := slot{headName, []int{e.arch.Vocab, e.arch.Hidden}}
-	data := e.embed
-	if !e.arch.TiedHead {
-		t, err := fetch(e.weights, s.name, s.shape)
-		if err != nil {
-			e.headErr = err
-			return
-		}
-		data = t.Data
+// Head implements [engine.Reference].
+func (e *Engine) Head() (engine.Tensor, error) {
+	shape := []int{e.arch.Vocab, e.arch.Hidden}
+	if e.arch.TiedHead {
+		return engine.Tensor{Shape: shape, Data: e.embed}, nil
 	}
-	e.head, e.headErr = uploadSlot(e.dev, s, data)
+	return fetch(e.weights, headName, shape)
+}
+
+func (e *Engine) uploadHead() {
+	t, err := e.Head()
+	if err != nil {
+		e.headErr = err
+		return
+	}
+	e.head, e.headErr = uploadSlot(e.dev, slot{headName, t.Shape}, t.Data)
 }

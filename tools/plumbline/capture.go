@@ -53,7 +53,7 @@ none, and a folder that --overwrite was to replace is as it was.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts, one JSON object a line")
 	fl.StringVar(&f.out, "out", "", "the dump folder to write, new or empty")
-	fl.IntVar(&f.maxNew, "max-new", reference.DefaultMaxNew, "most tokens to decode for each prompt")
+	fl.IntVar(&f.maxNew, "max-new", engine.DefaultMaxNew, "most tokens to decode for each prompt")
 	fl.IntSliceVar(&f.stop, "stop", []int{151645, 151643}, "ids that end the decode of a line without its own")
 	fl.BoolVar(&f.noLogits, "no-logits", false, "no decode, layer dumps only")
 	return cmd
@@ -66,7 +66,7 @@ type capturer interface {
 	Embedding(id int) ([]float64, error)
 	FinalNorm(ctx context.Context, row []float64) ([]float64, error)
 	CaptureMany(ctx context.Context, prompts [][]int, o reference.ManyOptions, each func(reference.Captured) error) error
-	Decode(ctx context.Context, ids []int, o reference.DecodeOptions) (reference.Decoded, error)
+	Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error)
 }
 
 func (a *app) capture(ctx context.Context, f captureFlags) error {
@@ -94,15 +94,15 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 
 // capturedCase is what a case's result says, in print and in JSON.
 type capturedCase struct {
-	Name        string                `json:"name"`
-	Rows        int                   `json:"rows,omitempty"`
-	HiddenSize  int                   `json:"hidden_size,omitempty"`
-	Fingerprint string                `json:"prompt_fingerprint,omitempty"`
-	LogitRows   int                   `json:"logit_rows,omitempty"`
-	OutputIDs   []int                 `json:"output_ids,omitempty"`
-	StopReason  *reference.StopReason `json:"stop_reason,omitempty"`
-	Shared      int                   `json:"shared_tokens"`
-	Tokens      int                   `json:"prompt_tokens"`
+	Name        string             `json:"name"`
+	Rows        int                `json:"rows,omitempty"`
+	HiddenSize  int                `json:"hidden_size,omitempty"`
+	Fingerprint string             `json:"prompt_fingerprint,omitempty"`
+	LogitRows   int                `json:"logit_rows,omitempty"`
+	OutputIDs   []int              `json:"output_ids,omitempty"`
+	StopReason  *engine.StopReason `json:"stop_reason,omitempty"`
+	Shared      int                `json:"shared_tokens"`
+	Tokens      int                `json:"prompt_tokens"`
 	// Failed is the self-check that the case did not pass.
 	Failed string `json:"failed,omitempty"`
 }

@@ -219,8 +219,8 @@ func TestCaptureEndsWhenTheDecodeBreaks(t *testing.T) {
 
 type brokenDecode struct{ *reference.Engine }
 
-func (brokenDecode) Decode(context.Context, []int, reference.DecodeOptions) (reference.Decoded, error) {
-	return reference.Decoded{}, errors.New("out of heads")
+func (brokenDecode) Decode(context.Context, []int, engine.DecodeOptions) (engine.Decoded, error) {
+	return engine.Decoded{}, errors.New("out of heads")
 }
 
 func TestPromptNames(t *testing.T) {

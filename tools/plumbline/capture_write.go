@@ -37,12 +37,12 @@ func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r pro
 	out.Fingerprint = fmt.Sprintf("0x%016X", dumpfmt.Fingerprint(r.file.Text))
 
 	file := r.file
-	var logits [][]float32
+	var logits [][]float64
 	if !f.noLogits {
 		if file.Stop == nil {
 			file.Stop = f.stop
 		}
-		d, err := ref.Decode(ctx, ids, reference.DecodeOptions{MaxNew: f.maxNew, Stop: file.Stop})
+		d, err := ref.Decode(ctx, ids, engine.DecodeOptions{MaxNew: f.maxNew, Stop: file.Stop})
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", r.name, err)
 		}
@@ -83,13 +83,18 @@ func writeRows(cw *dumpfmt.CaseWriter, rows [][]float64) error {
 	return d.Commit()
 }
 
-func writeLogits(cw *dumpfmt.CaseWriter, rows [][]float32) error {
+// writeLogits writes the rows as float32, which loses nothing of a float32 run.
+func writeLogits(cw *dumpfmt.CaseWriter, rows [][]float64) error {
 	d, err := cw.FloatLogits(dumpfmt.LogitHeader{Rows: len(rows), Vocab: len(rows[0])})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Abort() }()
-	for _, row := range rows {
+	row := make([]float32, len(rows[0]))
+	for _, r := range rows {
+		for i, x := range r {
+			row[i] = float32(x)
+		}
 		if err := d.WriteRow(row); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures"
 	"github.com/plumbline-go/plumbline/golden"
@@ -30,7 +31,7 @@ func TestTheReferenceDecodesLikeTheGoldens(t *testing.T) {
 	cases, err := fixtures.Prompts()
 	require.NoError(t, err)
 	for _, c := range cases {
-		dec, err := ref.Decode(t.Context(), c.TokenIDs, reference.DecodeOptions{MaxNew: set.Manifest.MaxNew, Stop: set.Manifest.Stop})
+		dec, err := ref.Decode(t.Context(), c.TokenIDs, engine.DecodeOptions{MaxNew: set.Manifest.MaxNew, Stop: set.Manifest.Stop})
 		require.NoError(t, err)
 		d, err := set.Logits(c.Name)
 		require.NoError(t, err)
@@ -42,7 +43,7 @@ func TestTheReferenceDecodesLikeTheGoldens(t *testing.T) {
 			require.NoError(t, d.Row64(i, want))
 			best := 0
 			for k, x := range row {
-				got[k] = float64(x)
+				got[k] = x
 				if want[k] > want[best] {
 					best = k
 				}
