@@ -12,8 +12,10 @@ import (
 )
 
 // standIn is a reference whose rows the emulation computes: enough to see what
-// a mutant changes. Its batched rows differ from the incremental ones.
+// a mutant changes. Its batched rows differ from the incremental ones. A method
+// that no mutant uses isn't there: calling it panics.
 type standIn struct {
+	engine.Reference
 	w engine.Weights
 	e *quant.Emulation
 }
@@ -23,7 +25,7 @@ var shared = quant.NewCache()
 func newReference(t *testing.T) standIn { return open(weights(t)) }
 
 func open(w engine.Weights) standIn {
-	return standIn{w, quant.FromWeights(w, quant.WithCache(shared))}
+	return standIn{w: w, e: quant.FromWeights(w, quant.WithCache(shared))}
 }
 
 type trace struct{ rows [][]float64 }
