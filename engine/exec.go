@@ -96,6 +96,10 @@ var (
 // {{word}} stands for the text {word}. A line that names no way to learn the
 // prompt, no place for the answer, or another placeholder is a *CommandError.
 //
+// Response.PromptIDs are the token_ids of the program's case.json. Without one
+// they are the ids that it was handed, and nil for a program that is given the
+// text alone: what it made of the text, only it can tell.
+//
 // Exit code 0 says that the answer is complete, 77 that the case is unsupported
 // (the last line of standard error says why), anything else that there is none.
 func Exec(commandLine string, o ProgramOptions) (*ExecCandidate, error) {
@@ -205,7 +209,7 @@ func (e *ExecCandidate) Run(ctx context.Context, req Request) (*Response, error)
 		d.remove()
 		return nil, err
 	}
-	return d.read(ctx, req.Case, info)
+	return d.read(ctx, req.Case, info, e.cmd.uses(placeIDs, placeIDsFile))
 }
 
 // answer runs the program on one case; dumps says whether it must write one. The

@@ -95,9 +95,10 @@ func (d *answerDir) engineFile() (*dumpfmt.EngineFile, error) {
 }
 
 // read reads the answer as the dump folder of one case. info is what the side
-// declares, by whichever way it said so. The folder is removed when the response
-// is closed, or at once on an error.
-func (d *answerDir) read(ctx context.Context, c Case, info Info) (resp *Response, err error) {
+// declares, by whichever way it said so; handed is true for a program that was
+// given the ids, and so ran them unless its case.json tells others. The folder is
+// removed when the response is closed, or at once on an error.
+func (d *answerDir) read(ctx context.Context, c Case, info Info, handed bool) (resp *Response, err error) {
 	defer func() {
 		if err != nil {
 			err = d.placed(err)
@@ -110,7 +111,9 @@ func (d *answerDir) read(ctx context.Context, c Case, info Info) (resp *Response
 		return nil, err
 	}
 	path := filepath.Join(d.out, answerName+".json")
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Lstat(path)
+	told := !errors.Is(err, fs.ErrNotExist)
+	if !told {
 		// A program that has nothing more to say of the case need not write it.
 		data, err := json.Marshal(map[string]any{"text": c.Text, "token_ids": c.TokenIDs})
 		if err != nil {
@@ -130,6 +133,9 @@ func (d *answerDir) read(ctx context.Context, c Case, info Info) (resp *Response
 	}
 	for i, n := range resp.Notes {
 		resp.Notes[i] = d.inMessage(n)
+	}
+	if !told && !handed {
+		resp.PromptIDs = nil // those of the file above are ours
 	}
 	resp.release = sync.OnceFunc(d.remove)
 	return resp, nil

@@ -47,6 +47,7 @@ func TestExecAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, r.Logits)
 	require.Nil(t, r.OutputIDs)
+	require.Equal(t, []int{4, 5}, r.PromptIDs)
 	require.Equal(t, engine.ResponseFiles{Layers: "{dir}/case.layers.bin"}, r.Files)
 	require.Equal(t, engine.CaptureHeader{Rows: 2, Width: 2, Fingerprint: textPrint, Mode: 1}, r.Layers.Header())
 	wantRow(t, r.Layers, 0, 0, 4, 5)
@@ -67,6 +68,51 @@ func TestExecAnswersWithLogitsAndTokens(t *testing.T) {
 	}
 	require.NoError(t, r.Close())
 	requireEmpty(t, temp)
+}
+
+// TestExecPromptIDs: a program that was handed ids ran them unless it says
+// otherwise; of one that was handed the text only what it says is known.
+func TestExecPromptIDs(t *testing.T) {
+	answer := "cp '" + folder(t, map[string]string{"layers": floatLayers}) + "/layers' \"$1/case.layers.bin\"; "
+	tell := "printf %s \"$2\" > \"$1/case.json\"; "
+	const told = `'{"text":"foobar","token_ids":[4,4,5]}'`
+	for _, tt := range []struct {
+		script, args string
+		want         []int
+	}{
+		{answer, "{ids}", []int{4, 5}},
+		{answer, "{ids_file}", []int{4, 5}},
+		{answer, "{text_file} {ids}", []int{4, 5}},
+		{answer, "{text_file}", nil},
+		{answer, "{text_file} {{ids}}", nil},
+		{answer + tell, told + " {ids}", []int{4, 4, 5}},
+		{answer + tell, told + " {text_file}", []int{4, 4, 5}},
+	} {
+		e, err := engine.Exec("sh -c '"+strings.ReplaceAll(tt.script, "'", `'\''`)+"' sh {dir} "+tt.args, engine.ProgramOptions{Info: float32Side})
+		require.NoError(t, err)
+		r, err := e.Run(t.Context(), request("x"))
+		require.NoError(t, err, tt.args)
+		require.Equal(t, tt.want, r.PromptIDs, tt.args)
+		require.NoError(t, r.Close())
+	}
+}
+
+// TestExecLogitsWithoutTokens: a program need not tell its tokens to have its
+// logits read.
+func TestExecLogitsWithoutTokens(t *testing.T) {
+	logits := filepath.Join(folder(t, map[string]string{"logits": int32Logits}), "logits")
+	e, err := engine.Exec("cp '"+logits+"' {logits} {{ids}}", engine.ProgramOptions{Info: float32Side})
+	require.Error(t, err, "the prompt is nowhere")
+	require.Nil(t, e)
+	e, err = engine.Exec(`sh -c 'cp "$1" "$2"' sh '`+logits+"' {logits} {ids}", engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, err)
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	require.Nil(t, r.OutputIDs)
+	require.Equal(t, []int{4, 5}, r.PromptIDs)
+	rows, vocab := r.Logits.Shape()
+	require.Equal(t, []int{1, 3}, []int{rows, vocab})
+	require.NoError(t, r.Close())
 }
 
 func TestExecNotes(t *testing.T) {
@@ -100,7 +146,7 @@ func TestExecBrokenAnswers(t *testing.T) {
 		{"half", nil, "case.layers.bin", false, "11 of 16 bytes after byte 0x20"},
 		{"garbage", nil, "case.layers.bin", false, "capture mode at byte 0x18"},
 		{"another prompt", nil, "case.layers.bin", true, "want 0x85944171F73967E8"},
-		{"another case", nil, "case.json", true, "token_ids[0]: got 9, want 4"},
+		{"another text", nil, "case.json", true, "text: got one of fingerprint 0xAF63DC4C8601EC8C, want 0x85944171F73967E8"},
 		{"undeclared", nil, "engine.json", false, "got none"},
 		{"undeclared", &engine.Info{Name: "no types"}, "engine.json", false, `key "layers"`},
 		{"other types", float32Side, "engine.json", false, `layers: got "int8-scaled", want "f32"`},

@@ -117,8 +117,8 @@ func fakeExec(args []string) error {
 		dump = []byte("these are not the bytes of a layer dump, and they are long enough for a header")
 	case "another prompt":
 		dump = floatDump("another prompt", ids)
-	case "another case":
-		if err := write("case.json", `{"text":"foobar","token_ids":[9]}`); err != nil {
+	case "another text":
+		if err := write("case.json", `{"text":"a","token_ids":[4,5]}`); err != nil {
 			return err
 		}
 	case "output ids":
@@ -205,6 +205,7 @@ func fakeProtocol(args []string) error {
 			Case, Text  string
 			TokenIDs    []int    `json:"token_ids"`
 			DecodeSteps int      `json:"decode_steps"`
+			Stop        []int    `json:"stop"`
 			Probes      []string `json:"probes"`
 			Out         struct{ Dir, Layers, Logits string }
 		}
@@ -254,6 +255,11 @@ func fakeProtocol(args []string) error {
 		case "flood":
 			for range 100_000 {
 				fmt.Fprintln(os.Stderr, strings.Repeat("x", 99))
+			}
+		case "told":
+			told := fmt.Sprintf(`{"text":%q,"token_ids":[5]}`, req.Text)
+			if err := os.WriteFile(filepath.Join(req.Out.Dir, "case.json"), []byte(told), 0o666); err != nil {
+				return err
 			}
 		case "other types":
 			os.WriteFile(filepath.Join(req.Out.Dir, "engine.json"), []byte(`{"name":"fake","layers":"int8-scaled"}`), 0o666)

@@ -14,7 +14,7 @@ import (
 //		Answer: func(ctx context.Context, req engine.Request) (*engine.Response, error) {
 //			rows := mine.Run(req.Case.TokenIDs)
 //			layers, err := engine.FloatRows(req.Case.Text, rows)
-//			return &engine.Response{Layers: layers}, err
+//			return &engine.Response{Layers: layers, PromptIDs: req.Case.TokenIDs}, err
 //		},
 //	}
 type Func struct {

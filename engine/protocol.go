@@ -39,8 +39,13 @@ var (
 //
 //	→ {"plumbline":1}
 //	← {"plumbline":1,"name":"my engine","layers":"f32","logits":"f32","probes":["embed"],"smoke":true}
-//	→ {"case":"a","token_ids":[1,2],"text":"…","decode_steps":0,"probes":[],"out":{"dir":"…","layers":"…","logits":"…"}}
+//	→ {"case":"a","token_ids":[1,2],"text":"…","decode_steps":0,"stop":[],"probes":[],"out":{"dir":"…","layers":"…","logits":"…"}}
 //	← {"ok":true}, or {"unsupported":"why"}, or {"error":"what"}
+//
+// decode_steps are the tokens to decode behind the prompt, 0 for as many as the
+// program likes; an id of stop ends the output and is its last. What it decoded
+// it tells in case.json (output_ids), and there too which ids it ran if those
+// were not token_ids.
 //
 // Capabilities are name (required), layers and logits (as in engine.json; a dump
 // of an undeclared type is refused), version, dtype, weights, activations,
@@ -191,18 +196,21 @@ func (p *ProtocolCandidate) Run(ctx context.Context, req Request) (*Response, er
 		d.remove()
 		return nil, err
 	}
-	return d.read(ctx, req.Case, info)
+	return d.read(ctx, req.Case, info, true)
 }
 
 // exchange sends the request and reads the verdict.
 func (p *ProtocolCandidate) exchange(ctx context.Context, d *answerDir, req Request) error {
 	name := req.Case.Name
-	probes := req.Probes
+	probes, stop := req.Probes, req.Case.Stop
 	if probes == nil {
 		probes = []Probe{}
 	}
+	if stop == nil {
+		stop = []int{}
+	}
 	line, err := wireLine(wireRequest{Case: name, TokenIDs: req.Case.TokenIDs, Text: req.Case.Text,
-		DecodeSteps: req.DecodeSteps, Probes: probes, Out: wireOut{Dir: d.out, Layers: d.layers(), Logits: d.logits()}})
+		DecodeSteps: req.DecodeSteps, Stop: stop, Probes: probes, Out: wireOut{Dir: d.out, Layers: d.layers(), Logits: d.logits()}})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type wireRequest struct {
 	TokenIDs    []int   `json:"token_ids"`
 	Text        string  `json:"text"`
 	DecodeSteps int     `json:"decode_steps"`
+	Stop        []int   `json:"stop"`
 	Probes      []Probe `json:"probes"`
 	Out         wireOut `json:"out"`
 }

@@ -85,9 +85,10 @@ func TestProtocolRequest(t *testing.T) {
 	f := protocolFake(t, "good", engine.ProgramOptions{})
 	seen := filepath.Join(t.TempDir(), "seen")
 	req := request("request:" + seen)
-	req.DecodeSteps, req.Probes = 8, []engine.Probe{engine.ProbeEmbed}
+	req.DecodeSteps, req.Probes, req.Case.Stop = 8, []engine.Probe{engine.ProbeEmbed}, []int{7, 2}
 	r, err := f.Run(t.Context(), req)
 	require.NoError(t, err)
+	require.Equal(t, []int{4, 5}, r.PromptIDs, "a program is handed ids and runs them")
 	require.NoError(t, r.Close())
 	var got map[string]any
 	data, err := os.ReadFile(seen)
@@ -98,8 +99,22 @@ func TestProtocolRequest(t *testing.T) {
 	require.True(t, filepath.IsAbs(dir))
 	require.Equal(t, map[string]any{
 		"case": "request:" + seen, "token_ids": []any{4.0, 5.0}, "text": "foobar", "decode_steps": 8.0, "probes": []any{"embed"},
-		"out": map[string]any{"dir": dir, "layers": filepath.Join(dir, "case.layers.bin"), "logits": filepath.Join(dir, "case.logits.bin")},
+		"stop": []any{7.0, 2.0},
+		"out":  map[string]any{"dir": dir, "layers": filepath.Join(dir, "case.layers.bin"), "logits": filepath.Join(dir, "case.logits.bin")},
 	}, got)
+
+	// What there is none of is an empty list, which a program can walk.
+	r, err = f.Run(t.Context(), request("request:"+seen))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	data, err = os.ReadFile(seen)
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"decode_steps":0,"stop":[],"probes":[]`)
+
+	r, err = f.Run(t.Context(), request("told"))
+	require.NoError(t, err)
+	require.Equal(t, []int{5}, r.PromptIDs, "unless it tells others")
+	require.NoError(t, r.Close())
 	require.NoError(t, f.Close())
 }
 
