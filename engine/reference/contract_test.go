@@ -108,7 +108,7 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 				t.Errorf("run %d: Logits: %v", i, err)
 			}
 			got, err := e.Decode(bg, ids, engine.DecodeOptions{})
-			if err != nil || !sameBits(wide(got.Logits), wide(decoded[i%3].Logits)) {
+			if err != nil || !sameBits(got.Logits, decoded[i%3].Logits) {
 				t.Errorf("run %d: Decode: error %v, or other bits than alone", i, err)
 			}
 			err = e.CaptureMany(bg, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
