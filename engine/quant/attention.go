@@ -24,16 +24,18 @@ func rotate(x []float64, heads, dim int, theta float64, position func(t int) int
 }
 
 // attend writes causal softmax attention of q [n, heads, dim] on k and v
-// [n, kvHeads, dim] to dst [n, heads, dim]; scores has room for n values.
+// [positions, kvHeads, dim] to dst [n, heads, dim]: the queries are those of the
+// last n positions. scores has room for a value per position.
 func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int) {
 	n, kvWidth := len(q)/(heads*dim), kvHeads*dim
+	before := len(k)/kvWidth - n
 	scale := 1 / math.Sqrt(float64(dim))
 	for t := range n {
 		for h := range heads {
 			at := (t*heads + h) * dim
 			query, out := q[at:at+dim], dst[at:at+dim]
 			kv := h * kvHeads / heads * dim
-			s := scores[:t+1]
+			s := scores[:before+t+1]
 			for i := range s {
 				s[i] = dot(query, k[i*kvWidth+kv:][:dim]) * scale
 			}

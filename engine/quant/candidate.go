@@ -3,29 +3,49 @@ package quant
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// Candidate returns the emulation as an engine under test. It answers any case
-// with a residual capture in memory, and offers no logits.
-func (e *Emulation) Candidate(scheme engine.Scheme) engine.Candidate {
-	return candidate{e, scheme}
+// Candidate returns the emulation as an engine under test. It answers any case,
+// from one run of its prompt, with a residual capture, the tokens of a greedy
+// decode and their logits, all in memory. The decode ends with a stop id of the
+// case, or after Request.DecodeSteps tokens (0: engine.DefaultMaxNew).
+func (e *Emulation) Candidate(scheme engine.Scheme, opts ...CandidateOption) engine.Candidate {
+	c := candidate{e: e, scheme: scheme}
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
 }
+
+// CandidateOption changes how a candidate answers.
+type CandidateOption func(*candidate)
+
+// Int32Logits makes the logits integers without a scale, as an integer engine
+// has them before it scales: products of the codes of the last hidden state and
+// of the head. All rows of the head then share one scale, or else the integers of
+// two tokens could not be compared.
+func Int32Logits() CandidateOption { return func(c *candidate) { c.codes = true } }
 
 type candidate struct {
 	e      *Emulation
 	scheme engine.Scheme
+	codes  bool
 }
 
 func (c candidate) Info(context.Context) (engine.Info, error) {
 	info := engine.Info{
-		Name: "plumbline int8 emulation", Layers: engine.LayersFloat32,
+		Name: "plumbline int8 emulation", Layers: engine.LayersFloat32, Logits: engine.LogitsFloat32,
 		Weights: "int8", Activations: "int8", KVCache: "float64",
 	}
 	if c.scheme.RowsInt8 {
 		info.Layers = engine.LayersInt8Scaled
+	}
+	if c.codes {
+		info.Logits = engine.LogitsInt32
 	}
 	if c.e.opt.kvInt8 {
 		info.KVCache = "int8"
@@ -34,11 +54,29 @@ func (c candidate) Info(context.Context) (engine.Info, error) {
 }
 
 func (c candidate) Run(ctx context.Context, req engine.Request) (*engine.Response, error) {
-	rows, steps, err := c.e.lastRows(ctx, c.scheme, req.Case.TokenIDs)
+	if c.codes {
+		return answer[int32](ctx, c, req)
+	}
+	return answer[float32](ctx, c, req)
+}
+
+func answer[T float32 | int32](ctx context.Context, c candidate, req engine.Request) (*engine.Response, error) {
+	maxNew := req.DecodeSteps
+	if maxNew == 0 {
+		maxNew = engine.DefaultMaxNew
+	}
+	d, err := decode[T](ctx, c.e, c.scheme, req.Case.TokenIDs, maxNew, req.Case.Stop)
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Response{Layers: &capture{rows: rows, steps: steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)}}, nil
+	logits, err := engine.LogitRows(d.logits)
+	if err != nil {
+		return nil, err
+	}
+	return &engine.Response{
+		Layers: &capture{rows: d.rows, steps: d.steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)},
+		Logits: logits, OutputIDs: d.ids, PromptIDs: slices.Clone(req.Case.TokenIDs),
+	}, nil
 }
 
 // capture is a residual capture in memory.

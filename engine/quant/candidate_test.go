@@ -25,6 +25,15 @@ func TestCandidateDeclaresWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestCandidateDeclaresItsLogits(t *testing.T) {
+	info, err := FromWeights(tiny(1)).Candidate(engine.Scheme{}).Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engine.LogitsFloat32, info.Logits)
+	info, err = FromWeights(tiny(1)).Candidate(engine.Scheme{}, Int32Logits()).Info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, engine.LogitsInt32, info.Logits)
+}
+
 func TestCandidateAnswersWithACapture(t *testing.T) {
 	e := FromWeights(tiny(1))
 	for _, int8Rows := range []bool{true, false} {
@@ -32,7 +41,7 @@ func TestCandidateAnswersWithACapture(t *testing.T) {
 		// FNV-1a 64 of "foobar", from the published test vectors.
 		resp, err := e.Candidate(scheme).Run(t.Context(), engine.Request{Case: engine.Case{Text: "foobar", TokenIDs: []int{4, 2}}})
 		require.NoError(t, err)
-		require.Nil(t, resp.Logits)
+		require.Equal(t, []int{4, 2}, resp.PromptIDs)
 		require.Equal(t, engine.CaptureHeader{Rows: 4, Width: 10, Fingerprint: 0x85944171f73967e8, Mode: 1}, resp.Layers.Header())
 		want, steps, err := e.lastRows(t.Context(), scheme, []int{4, 2})
 		require.NoError(t, err)

@@ -3,7 +3,7 @@
 // The emulation is a second low-precision implementation of the reference's
 // model: the yardstick that says how far an honest int8 engine may stray
 // ([Emulation.Emulate]), and an engine under test of its own
-// ([Emulation.Candidate]).
+// ([Emulation.Candidate]), which decodes greedily with a KV cache.
 //
 // # Scheme
 //
@@ -13,7 +13,8 @@
 //   - weights of every projection: one scale per output channel (row);
 //   - inputs of every projection: one scale per token; the input of q, k and v,
 //     that of o_proj, that of gate and up, that of down_proj;
-//   - the embedding table: one scale for the whole table;
+//   - the embedding table: one scale for the whole table, and so for a head that is
+//     tied to it; a head of its own is quantised as any projection;
 //   - products: exact integer sums, then scaled; biases are added in float64;
 //   - RMSNorm, RoPE, softmax, SiLU and the KV cache: float64;
 //   - with engine.Scheme.RowsInt8, embed, resid_mid and resid_post are rounded
@@ -33,13 +34,15 @@
 // are exact as long as every partial sum stays below 2^24: 127*127*1040 does, so
 // a longer reduction is split into blocks of 1040 and the blocks are added in
 // float64. The order of summation therefore changes nothing, and a prompt is
-// run as one batch per layer with the results of a token-by-token run.
+// run as one batch per layer with the results of a token-by-token run. A decode
+// goes on from the prompt's KV cache, and gives the bits of a run from the start.
 //
 // # Limits and non-goals
 //
 // The architecture is that of Qwen2. Planted faults (engine.Fault) and per-layer
-// constants are honoured as package engine documents them. There are no
-// logits, and no intermediate probe leaves the package. Codes are kept as one
+// constants are honoured as package engine documents them; the prompt is run token
+// by token in effect, so they act on it and on the decode alike. No intermediate
+// probe leaves the package. Codes are kept as one
 // byte per weight beside the float weights that they came from, which the
 // caller's Weights keeps alive.
 package quant

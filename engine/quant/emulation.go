@@ -2,7 +2,6 @@ package quant
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -18,6 +17,8 @@ type Emulation struct {
 	layers  []func() (*layer, error)
 	table   func() (*table, error)
 	head    func() (*head, error)
+	// codesHead is the head whose products of codes can be compared.
+	codesHead func() (*head, error)
 }
 
 var _ engine.Yardstick = (*Emulation)(nil)
@@ -41,7 +42,8 @@ func FromWeights(w engine.Weights, opts ...Option) *Emulation {
 		return e
 	}
 	e.table = sync.OnceValues(func() (*table, error) { return loadTable(w, e.arch, e.opt) })
-	e.head = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt) })
+	e.head = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt, false) })
+	e.codesHead = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt, true) })
 	e.layers = make([]func() (*layer, error), e.arch.Layers)
 	for n := range e.layers {
 		e.layers[n] = sync.OnceValues(func() (*layer, error) { return loadLayer(w, e.arch, n, e.opt) })
@@ -63,63 +65,26 @@ func (e *Emulation) Emulate(ctx context.Context, scheme engine.Scheme, ids []int
 // lastRows returns the last token's rows and the value of one code in each, 0
 // for float rows.
 func (e *Emulation) lastRows(ctx context.Context, scheme engine.Scheme, ids []int) (rows [][]float64, steps []float64, err error) {
-	err = e.run(ctx, scheme, ids, func(x, s []float64) {
-		rows = append(rows, append([]float64(nil), x[len(x)-e.arch.Hidden:]...))
-		steps = append(steps, s[len(s)-1])
-	})
-	if err != nil {
+	if err := e.run(ctx, scheme, ids, e.keepLast(&rows, &steps)); err != nil {
 		return nil, nil, err
 	}
 	return rows, steps, nil
 }
 
+// keepLast is a visit that copies the last token's rows and steps.
+func (e *Emulation) keepLast(rows *[][]float64, steps *[]float64) func(x, s []float64) {
+	return func(x, s []float64) {
+		*rows = append(*rows, append([]float64(nil), x[len(x)-e.arch.Hidden:]...))
+		*steps = append(*steps, s[len(s)-1])
+	}
+}
+
 // run gives visit the residual stream [tokens, hidden] and the rows' steps
 // after the embedding and after each layer. visit must not keep them.
 func (e *Emulation) run(ctx context.Context, scheme engine.Scheme, ids []int, visit func(x, steps []float64)) error {
-	if e.invalid != nil {
-		return e.invalid
-	}
-	if len(ids) == 0 {
-		return fmt.Errorf("quant: got no token ids, want at least one")
-	}
-	for i, id := range ids {
-		if id < 0 || id >= e.arch.Vocab {
-			return fmt.Errorf("quant: token id %d: got %d, want 0 to %d", i, id, e.arch.Vocab-1)
-		}
-	}
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("quant: %w", err)
-	}
-	table, err := e.table()
+	s, err := e.start(scheme, ids, false)
 	if err != nil {
 		return err
 	}
-	p := newPass(e.arch, e.opt, scheme, len(ids))
-	for t, id := range ids {
-		if e.arch.Fault.EmbedFirst && t == len(ids)-1 {
-			id = ids[0]
-		}
-		p.steps[t] = table.row(p.x[t*e.arch.Hidden:(t+1)*e.arch.Hidden], id)
-	}
-	if !scheme.RowsInt8 {
-		clear(p.steps)
-	}
-	if err := p.roundRows(string(engine.ProbeEmbed)); err != nil {
-		return err
-	}
-	visit(p.x, p.steps)
-	for n := range e.layers {
-		if err := context.Cause(ctx); err != nil {
-			return fmt.Errorf("quant: layer %d of %d: %w", n, len(e.layers), err)
-		}
-		l, err := e.layers[n]()
-		if err != nil {
-			return err
-		}
-		if err := p.layer(n, l); err != nil {
-			return err
-		}
-		visit(p.x, p.steps)
-	}
-	return nil
+	return s.feed(ctx, ids, visit)
 }

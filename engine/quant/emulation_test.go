@@ -46,14 +46,10 @@ func worst(t *testing.T, got, want [][]float64) float64 {
 	return out
 }
 
-func TestEmulationMatchesANaiveImplementation(t *testing.T) {
-	ids := []int{3, 11, 0, 18, 11, 7, 5}
-	for _, c := range []struct {
-		name  string
-		opts  []Option
-		naive naive
-		fault engine.Fault
-	}{
+// naiveCases are the variants and planted faults that a naive implementation
+// follows; positions are those of a prompt of 7 tokens.
+func naiveCases() []naiveCase {
+	return []naiveCase{
 		{name: "plain"},
 		{name: "kv int8", opts: []Option{KVCacheInt8()}, naive: naive{kv8: true}},
 		{name: "half away", opts: []Option{RoundHalfAway()}, naive: naive{away: true}},
@@ -65,7 +61,19 @@ func TestEmulationMatchesANaiveImplementation(t *testing.T) {
 		{name: "decode shift", fault: engine.Fault{DecodeShift: 2, DecodeFrom: 3}},
 		{name: "decode shift from the end", fault: engine.Fault{DecodeShift: -1, DecodeFrom: -2}},
 		{name: "first token embedded", fault: engine.Fault{EmbedFirst: true}},
-	} {
+	}
+}
+
+type naiveCase struct {
+	name  string
+	opts  []Option
+	naive naive
+	fault engine.Fault
+}
+
+func TestEmulationMatchesANaiveImplementation(t *testing.T) {
+	ids := []int{3, 11, 0, 18, 11, 7, 5}
+	for _, c := range naiveCases() {
 		for _, int8Rows := range []bool{false, true} {
 			for seed := range uint64(3) {
 				w := tiny(seed)
@@ -91,6 +99,7 @@ func TestEmulationMatchesNumpy(t *testing.T) {
 		Prompt   string               `json:"prompt"`
 		RowsInt8 bool                 `json:"rows_int8"`
 		Rows     map[string][]float64 `json:"rows"`
+		Logits   []float64            `json:"every_8th_logit"`
 	}
 	require.NoError(t, json.Unmarshal(numpyRows, &recorded))
 	require.Len(t, recorded, 8)
@@ -108,6 +117,16 @@ func TestEmulationMatchesNumpy(t *testing.T) {
 			if e := worst(t, rows[n:n+1], [][]float64{want}); !(e <= 1e-8) {
 				t.Errorf("%s, int8 rows %v, row %d: relative L2 %v, want at most 1e-8", r.Prompt, r.RowsInt8, n, e)
 			}
+		}
+		logits, err := e.EmulateLogits(t.Context(), engine.Scheme{RowsInt8: r.RowsInt8}, cases[i].TokenIDs, []int{0})
+		require.NoError(t, err)
+		require.Len(t, r.Logits, 48)
+		var got []float64
+		for id := 0; id < len(logits[0]); id += 8 {
+			got = append(got, logits[0][id])
+		}
+		if e := worst(t, [][]float64{got}, [][]float64{r.Logits}); !(e <= 1e-8) {
+			t.Errorf("%s, int8 rows %v, logits: relative L2 %v, want at most 1e-8", r.Prompt, r.RowsInt8, e)
 		}
 	}
 }

@@ -6,30 +6,37 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// pass is one run of a prompt of n tokens, all tokens of a layer at a time.
+// pass is the arithmetic of one run: n tokens from a position on, all of them of
+// a layer at a time.
 type pass struct {
 	arch   engine.Arch
 	opt    options
 	scheme engine.Scheme
-	n      int
+	prompt int // length of the prompt, from whose end planted positions count
 
-	x     []float64 // [n, hidden]: the residual stream
-	steps []float64 // [n]: the scale of each row of x, zeros for float rows
+	from, n int
+	x       []float64 // [n, hidden]: the residual stream
+	steps   []float64 // [n]: the scale of each row of x, zeros for float rows
 
-	h, q, k, v, a, g, u, scores []float64
-	s                           scratch
+	h, q, a, g, u, scores []float64
+	k, v                  []float64 // [n, kvWidth]: what this pass adds to the KV cache
+	s                     scratch
 }
 
-func newPass(arch engine.Arch, opt options, scheme engine.Scheme, n int) *pass {
-	qWidth, kvWidth := arch.Heads*arch.HeadDim, arch.KVHeads*arch.HeadDim
-	return &pass{
-		arch: arch, opt: opt, scheme: scheme, n: n,
-		x: make([]float64, n*arch.Hidden), steps: make([]float64, n),
-		h: make([]float64, n*arch.Hidden),
-		q: make([]float64, n*qWidth), k: make([]float64, n*kvWidth), v: make([]float64, n*kvWidth), a: make([]float64, n*qWidth),
-		g: make([]float64, n*arch.Intermediate), u: make([]float64, n*arch.Intermediate),
-		scores: make([]float64, n),
-	}
+func newPass(arch engine.Arch, opt options, scheme engine.Scheme, prompt int) *pass {
+	return &pass{arch: arch, opt: opt, scheme: scheme, prompt: prompt}
+}
+
+func (p *pass) kvWidth() int { return p.arch.KVHeads * p.arch.HeadDim }
+
+// begin makes room for n tokens from a position on.
+func (p *pass) begin(from, n int) {
+	p.from, p.n = from, n
+	qWidth := p.arch.Heads * p.arch.HeadDim
+	p.x, p.steps, p.h = grow(p.x, n*p.arch.Hidden), grow(p.steps, n), grow(p.h, n*p.arch.Hidden)
+	p.q, p.a = grow(p.q, n*qWidth), grow(p.a, n*qWidth)
+	p.g, p.u = grow(p.g, n*p.arch.Intermediate), grow(p.u, n*p.arch.Intermediate)
+	p.scores = grow(p.scores, from+n)
 }
 
 // roundRows rounds the residual stream per row where the scheme says so.
@@ -41,7 +48,7 @@ func (p *pass) roundRows(what string) error {
 	for t := range p.n {
 		step, ok := p.opt.ties.row(p.x[t*h:(t+1)*h], true)
 		if !ok {
-			return nonFinite(what, t)
+			return nonFinite(what, p.from+t)
 		}
 		p.steps[t] = step
 	}
@@ -55,16 +62,17 @@ func nonFinite(what string, position int) error {
 // quantise makes x the input of the linears that follow.
 func (p *pass) quantise(x []float64, what string) error {
 	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties); t >= 0 {
-		return nonFinite(what, t)
+		return nonFinite(what, p.from+t)
 	}
 	return nil
 }
 
 func (p *pass) linear(dst []float64, l linear) { p.s.mul(dst, l.m, l.bias, p.n) }
 
-// layer runs decoder layer n on the residual stream, in place.
-func (p *pass) layer(n int, l *layer) error {
-	if err := p.attention(n, l); err != nil {
+// layer runs decoder layer n on the residual stream, in place. cache holds the
+// layer's keys and values of the positions before, and then those of the pass.
+func (p *pass) layer(n int, l *layer, cache *kv) error {
+	if err := p.attention(n, l, cache); err != nil {
 		return err
 	}
 	if err := p.roundRows(string(engine.ResidMid(n))); err != nil {
@@ -76,12 +84,13 @@ func (p *pass) layer(n int, l *layer) error {
 	return p.roundRows(string(engine.ResidPost(n)))
 }
 
-func (p *pass) attention(n int, l *layer) error {
+func (p *pass) attention(n int, l *layer, cache *kv) error {
 	a, c := p.arch, p.arch.PerLayer[n]
 	rmsNorm(p.h, p.x, l.inputNorm, c.NormEps)
 	if err := p.quantise(p.h, fmt.Sprintf("blocks.%d.attn_norm", n)); err != nil {
 		return err
 	}
+	p.k, p.v = cache.extend(p.n * p.kvWidth())
 	p.linear(p.q, l.q)
 	p.linear(p.k, l.k)
 	p.linear(p.v, l.v)
@@ -90,7 +99,7 @@ func (p *pass) attention(n int, l *layer) error {
 	if err := p.writeCache(n); err != nil {
 		return err
 	}
-	attend(p.a, p.q, p.k, p.v, p.scores, a.Heads, a.KVHeads, a.HeadDim)
+	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim)
 	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
 		return err
 	}
@@ -117,8 +126,10 @@ func (p *pass) mlp(n int, l *layer) error {
 	return nil
 }
 
-// position is the rotary position of token t; a planted decode shift moves it.
+// position is the rotary position of the pass's token t; a planted decode shift
+// moves it.
 func (p *pass) position(t int) int {
+	t += p.from
 	f := p.arch.Fault
 	if f.DecodeShift != 0 && t >= p.fromEnd(f.DecodeFrom) {
 		return t + f.DecodeShift
@@ -126,10 +137,10 @@ func (p *pass) position(t int) int {
 	return t
 }
 
-// fromEnd resolves a position that counts from the end when negative.
+// fromEnd resolves a position that counts from the prompt's end when negative.
 func (p *pass) fromEnd(position int) int {
 	if position < 0 {
-		return p.n + position
+		return p.prompt + position
 	}
 	return position
 }
@@ -143,13 +154,13 @@ func (p *pass) writeCache(n int) error {
 			_, kOK := p.opt.ties.row(p.k[at:at+dim], false)
 			_, vOK := p.opt.ties.row(p.v[at:at+dim], false)
 			if !kOK || !vOK {
-				return nonFinite(fmt.Sprintf("blocks.%d: key/value cache", n), at/(dim*p.arch.KVHeads))
+				return nonFinite(fmt.Sprintf("blocks.%d: key/value cache", n), p.from+at/p.kvWidth())
 			}
 		}
 	}
 	if f := p.arch.Fault; f.StaleCache && f.StaleLayer == n {
-		if t := p.fromEnd(f.StalePosition); t >= 0 && t < p.n {
-			width := dim * p.arch.KVHeads
+		if t := p.fromEnd(f.StalePosition) - p.from; t >= 0 && t < p.n {
+			width := p.kvWidth()
 			clear(p.k[t*width : (t+1)*width])
 			clear(p.v[t*width : (t+1)*width])
 		}

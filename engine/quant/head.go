@@ -14,14 +14,18 @@ type head struct {
 }
 
 // loadHead prepares the head. A head that is tied to the embedding table has the
-// table's codes, and so its scales.
-func loadHead(w engine.Weights, a engine.Arch, opt options) (*head, error) {
+// table's codes, and so its scales. With oneScale all rows have the same scale,
+// so that the products of their codes can be compared.
+func loadHead(w engine.Weights, a engine.Arch, opt options, oneScale bool) (*head, error) {
 	l := &loader{w: w, opt: opt}
 	out := &head{norm: l.vector("model.norm.weight", a.Hidden)}
 	name := "lm_head"
 	if a.TiedHead {
 		name = "model.embed_tokens"
 		l.opt.weightsPerTensor = !opt.embedPerRow
+	}
+	if oneScale {
+		l.opt.weightsPerTensor = true
 	}
 	out.m = l.linear(name, a.Vocab, a.Hidden, false).m
 	if l.err != nil {
@@ -36,32 +40,48 @@ func (e *Emulation) EmulateLogits(ctx context.Context, scheme engine.Scheme, ids
 	if len(output) == 0 {
 		return nil, fmt.Errorf("quant: got no output tokens, want at least one")
 	}
-	all := append(append(make([]int, 0, len(ids)+len(output)), ids...), output[:len(output)-1]...)
+	s, err := e.start(scheme, ids, false)
+	if err != nil {
+		return nil, err
+	}
 	var last []float64
-	err := e.run(ctx, scheme, all, func(x, _ []float64) { last = x })
+	all := append(append(make([]int, 0, len(ids)+len(output)), ids...), output[:len(output)-1]...)
+	if err := s.feed(ctx, all, func(x, _ []float64) { last = x }); err != nil {
+		return nil, err
+	}
+	flat, err := e.logits(&s.p.s, last[(len(ids)-1)*e.arch.Hidden:], 0, false)
 	if err != nil {
 		return nil, err
 	}
-	return e.logits(last[(len(ids)-1)*e.arch.Hidden:], len(output))
-}
-
-// logits is the final norm and the head of n rows of the residual stream.
-func (e *Emulation) logits(x []float64, n int) ([][]float64, error) {
-	h, err := e.head()
-	if err != nil {
-		return nil, err
-	}
-	normed := make([]float64, n*e.arch.Hidden)
-	rmsNorm(normed, x[:n*e.arch.Hidden], h.norm, e.arch.FinalNormEps)
-	var s scratch
-	if t := s.quantise(normed, n, e.arch.Hidden, e.opt.ties); t >= 0 {
-		return nil, nonFinite(string(engine.ProbeFinalNorm), t)
-	}
-	flat := make([]float64, n*e.arch.Vocab)
-	s.mul(flat, h.m, nil, n)
-	rows := make([][]float64, n)
+	rows := make([][]float64, len(output))
 	for i := range rows {
 		rows[i] = flat[i*e.arch.Vocab : (i+1)*e.arch.Vocab]
 	}
 	return rows, nil
+}
+
+// logits is the final norm and the head of rows of the residual stream [n,
+// hidden]: [n, vocab], as products of codes without a scale where asked. first is
+// the number of the first row in messages.
+func (e *Emulation) logits(s *scratch, x []float64, first int, codes bool) ([]float64, error) {
+	load := e.head
+	if codes {
+		load = e.codesHead
+	}
+	h, err := load()
+	if err != nil {
+		return nil, err
+	}
+	n, normed := len(x)/e.arch.Hidden, make([]float64, len(x))
+	rmsNorm(normed, x, h.norm, e.arch.FinalNormEps)
+	if t := s.quantise(normed, n, e.arch.Hidden, e.opt.ties); t >= 0 {
+		return nil, fmt.Errorf("quant: %s: logit row %d: got a NaN or infinity, want finite values", engine.ProbeFinalNorm, first+t)
+	}
+	out := make([]float64, n*e.arch.Vocab)
+	if codes {
+		s.mulCodes(out, h.m, n)
+	} else {
+		s.mul(out, h.m, nil, n)
+	}
+	return out, nil
 }

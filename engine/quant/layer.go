@@ -126,6 +126,8 @@ func checkArch(a engine.Arch) error {
 		return bad("heads", fmt.Sprintf("a multiple of %d key/value heads", a.KVHeads), a.Heads)
 	case len(a.PerLayer) != a.Layers:
 		return bad("per-layer constants", fmt.Sprint(a.Layers), len(a.PerLayer))
+	case !(a.FinalNormEps >= 0):
+		return bad("final norm", "eps >= 0", a.FinalNormEps)
 	case a.Fault.StaleCache && (a.Fault.StaleLayer < 0 || a.Fault.StaleLayer >= a.Layers):
 		return bad("fault: stale layer", fmt.Sprintf("0 to %d", a.Layers-1), a.Fault.StaleLayer)
 	}

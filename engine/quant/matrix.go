@@ -116,6 +116,17 @@ func (s *scratch) mul(dst []float64, m *matrix, bias []float64, n int) {
 	}
 }
 
+// mulCodes writes the products of codes, without any scale, to dst [n, rows].
+func (s *scratch) mulCodes(dst []float64, m *matrix, n int) {
+	for lo := 0; lo < m.rows; lo += tileRows {
+		hi := min(lo+tileRows, m.rows)
+		s.integerSums(m, lo, hi, n)
+		for t := range n {
+			copy(dst[t*m.rows+lo:t*m.rows+hi], s.sums[t*(hi-lo):])
+		}
+	}
+}
+
 // integerSums writes the exact products of the input's codes with rows
 // [lo, hi) of m to s.sums [n, hi-lo].
 func (s *scratch) integerSums(m *matrix, lo, hi, n int) {

@@ -18,6 +18,8 @@ type naive struct {
 	away bool
 	// perTensor weights, embedding per row
 	perTensor, embedPerRow, rowsInt8 bool
+	// codes leaves the scales of the head out; all its rows have the same one
+	codes bool
 }
 
 func (m naive) tie(x float64) float64 {
@@ -128,13 +130,48 @@ func plus(a, b []float64) []float64 {
 }
 
 // rows returns the last token's rows.
-func (m naive) rows(ids []int) (rows [][]float64) {
+func (m naive) rows(ids []int) [][]float64 {
+	rows, _ := m.run(ids, []int{0})
+	return rows
+}
+
+// logits is the final norm and the head of one row.
+func (m naive) logits(x []float64) []float64 {
+	a := m.w.Architecture
+	name, perRow := "lm_head.weight", !m.perTensor
+	if a.TiedHead {
+		name, perRow = "model.embed_tokens.weight", m.embedPerRow
+	}
+	h := m.norm("model.norm.weight", x, a.FinalNormEps)
+	hs := largest(h) / 127
+	w, hc := m.get(name), m.quant(h, hs)
+	out := make([]float64, a.Vocab)
+	for id := range out {
+		row := w[id*a.Hidden : (id+1)*a.Hidden]
+		ws := largest(w) / 127
+		if perRow && !m.codes {
+			ws = largest(row) / 127
+		}
+		var sum int64
+		for i, c := range m.quant(row, ws) {
+			sum += c * hc[i]
+		}
+		if out[id] = float64(sum); !m.codes {
+			out[id] *= hs * ws
+		}
+	}
+	return out
+}
+
+// run returns the last prompt token's rows, and one row of logits per token of
+// output.
+func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 	a := m.w.Architecture
 	f := a.Fault
 	keys, values := make([][][]float64, a.Layers), make([][][]float64, a.Layers)
 	table := m.get("model.embed_tokens.weight")
 	end := func(p int) int { return map[bool]int{true: len(ids) + p, false: p}[p < 0] }
-	for t, id := range ids {
+	for t, id := range append(append([]int{}, ids...), output[:len(output)-1]...) {
 		if f.EmbedFirst && t == len(ids)-1 {
 			id = ids[0]
 		}
@@ -148,7 +185,7 @@ func (m naive) rows(ids []int) (rows [][]float64) {
 			x[i] = float64(c) * s
 		}
 		x = m.residual(x)
-		rows = [][]float64{x}
+		all := [][]float64{x}
 		pos := t
 		if t >= end(f.DecodeFrom) {
 			pos += f.DecodeShift
@@ -196,17 +233,23 @@ func (m naive) rows(ids []int) (rows [][]float64) {
 				g[i] = g[i] / (1 + math.Exp(-g[i])) * u[i]
 			}
 			x = m.residual(plus(x, m.linear(p+"mlp.down_proj", g)))
-			rows = append(rows, x)
+			all = append(all, x)
+		}
+		if t == len(ids)-1 {
+			rows = all
+		}
+		if t >= len(ids)-1 {
+			logits = append(logits, m.logits(x))
 		}
 	}
-	return rows
+	return rows, logits
 }
 
 // tiny draws a model with full-precision weights, in which rounding meets no
 // ties. Heads*HeadDim differs from Hidden, and no two dimensions agree.
 func tiny(seed uint64) *seeded.Memory {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	a := engine.Arch{Family: "qwen2", Layers: 3, Hidden: 10, Intermediate: 14, Heads: 4, KVHeads: 2, HeadDim: 6, Vocab: 19, TiedHead: true, FinalNormEps: 1e-6}
+	a := engine.Arch{Family: "qwen2", Layers: 3, Hidden: 10, Intermediate: 14, Heads: 4, KVHeads: 2, HeadDim: 6, Vocab: 19, TiedHead: true, FinalNormEps: 2e-3}
 	w := &seeded.Memory{Tensors: map[string]engine.Tensor{}}
 	add := func(name string, std float64, shape ...int) {
 		n := 1
@@ -237,6 +280,9 @@ func tiny(seed uint64) *seeded.Memory {
 		add(p+"mlp.up_proj.weight", 0.4, a.Intermediate, a.Hidden)
 		add(p+"mlp.down_proj.weight", 0.2, a.Hidden, a.Intermediate)
 	}
+	rng = rand.New(rand.NewPCG(seed, 1<<20))
+	add("model.norm.weight", 1, a.Hidden)
+	add("lm_head.weight", 0.5, a.Vocab, a.Hidden) // for who unties it
 	w.Architecture = a
 	return w
 }

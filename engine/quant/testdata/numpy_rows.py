@@ -1,4 +1,4 @@
-"""Rows of the int8 scheme by an independent numpy implementation.
+"""Rows and logits of the int8 scheme by an independent numpy implementation.
 
     python numpy_rows.py ../../../fixtures > numpy_rows.json
 
@@ -83,7 +83,7 @@ def run(ids, rows_int8):
         g = lin("mlp.gate_proj", h)
         x = res(x + lin("mlp.down_proj", g / (1 + np.exp(-g)) * lin("mlp.up_proj", h)))
         out.append(x[-1])
-    return out
+    return out, act(norm(x[-1], W["model.norm.weight"])) @ E.T
 
 
 KEEP = ["single_token", "first_equals_last", "long_document", "vocabulary_edges"]
@@ -91,7 +91,8 @@ doc = []
 for prompt in json.load(open(fixtures + "/prompts.json")):
     if prompt["name"] in KEEP:
         for rows_int8 in (True, False):
-            got = run(prompt["token_ids"], rows_int8)
+            got, logits = run(prompt["token_ids"], rows_int8)
             doc.append({"prompt": prompt["name"], "rows_int8": rows_int8, "rows": {
-                str(i): [float("%.9g" % x) for x in got[i]] for i in (0, 1, 14, 28)}})
+                str(i): [float("%.9g" % x) for x in got[i]] for i in (0, 1, 14, 28)},
+                "every_8th_logit": [float("%.9g" % x) for x in logits[::8]]})
 print("[" + ",\n".join(json.dumps(d, separators=(",", ":")) for d in doc) + "]")
