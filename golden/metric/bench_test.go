@@ -86,3 +86,46 @@ func BenchmarkCompareDumps(b *testing.B) {
 		}
 	}
 }
+
+// logitRows are a reference's row of the size of a Qwen2 vocabulary and a noisy
+// candidate's, float32 values in float64 as a dump gives them.
+func logitRows() (cand, ref []float64) {
+	const vocab = 151936
+	rng := rand.New(rand.NewPCG(1, 2))
+	cand, ref = make([]float64, vocab), make([]float64, vocab)
+	for i := range ref {
+		x := 3 * rng.NormFloat64()
+		ref[i], cand[i] = float64(float32(x)), float64(float32(x+0.3*rng.NormFloat64()))
+	}
+	return cand, ref
+}
+
+func BenchmarkLogits(b *testing.B) {
+	cand, ref := logitRows()
+	codes := make([]float64, len(cand))
+	for i, x := range cand {
+		codes[i] = float64(int32(4000 * x))
+	}
+	for _, bm := range []struct {
+		name string
+		run  func()
+	}{
+		{"Spearman", func() { metric.Spearman(cand, ref) }},
+		{"SpearmanOfCodes", func() { metric.Spearman(codes, ref) }},
+		{"KL", func() { metric.KL(ref, cand) }},
+		{"KLNear", func() { metric.KL(ref, ref) }},
+		{"LogSoftmax", func() { metric.LogSoftmax(nil, ref) }},
+		{"ZScores", func() { metric.ZScores(ref) }},
+		{"CentredL2", func() { metric.CentredL2(cand, ref) }},
+		{"Top2", func() { metric.Top2(ref) }},
+		{"Rank", func() { metric.Rank(ref, 77) }},
+		{"Classify", func() { metric.Classify(ref) }},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				bm.run()
+			}
+		})
+	}
+}
