@@ -40,6 +40,16 @@ func arithmeticOf(d engine.Info) arithmetic {
 	}
 }
 
+// arithmeticOfLogits is arithmeticOf for the logits: a side that gives integer
+// logits and no layers has declared an integer head, and nothing of its rows.
+func arithmeticOfLogits(d engine.Info) arithmetic {
+	a := arithmeticOf(d)
+	if d.Layers == "" && d.Logits == engine.LogitsInt32 && a.float {
+		return arithmetic{}
+	}
+	return a
+}
+
 func isFloat32(s string) bool { return s == "" || s == "f32" || s == "float32" || s == "fp32" }
 
 // degenerate returns the first row that carries no information and what it is,

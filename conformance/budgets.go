@@ -53,6 +53,18 @@ type Budgets struct {
 	Outlier golden.Budget
 	// OutlierSingle is Outlier for one case, which is noisier than medians.
 	OutlierSingle golden.Budget
+	// LogitRow bounds the error of one row of logits, in multiples of the
+	// yardstick's error in that row. Factors bound means over rows and medians.
+	LogitRow, LogitRowFloat golden.Budget
+	// WrongPick is the regret, in tie bands, above which a pick is wrong, not
+	// drifted.
+	WrongPick golden.Budget
+	// Drifts bounds the share of the clear positions, those whose margin is above
+	// the tie band, at which another token was picked.
+	Drifts golden.Budget
+	// MeanRegret bounds the mean regret, in the noise of a difference of two
+	// logits.
+	MeanRegret golden.Budget
 	// Nearer is the share of its distance to one place at which a row is taken
 	// to belong to another.
 	Nearer golden.Budget
@@ -107,6 +119,16 @@ func DefaultBudgets() Budgets {
 			"medians of clean runs, the engine's and other emulations', stay below 1.25"),
 		OutlierSingle: golden.Of(1, 2.4, "the lower quartile of the local errors over the layers",
 			"single prompts of the clean engine reach 1.7; the step from medians to one prompt is that of the Int8 factors"),
+		LogitRow: golden.Of(2.2, 2.5, "the largest error of a row over the int8 emulation's that a sound engine showed",
+			"2.2 in 2,000 rows of a clean engine and of other emulations"),
+		LogitRowFloat: golden.Of(2.3, 5, "the largest error of a row over the float32 engine's that transformers showed",
+			"2.3 in 142 rows; another order of summation and another cache may double it"),
+		WrongPick: golden.Of(1, 2, "the tie band",
+			"a clean engine stays within the band; a legitimate option of it left it once in 72 picks, by 1.4"),
+		Drifts: golden.Of(1.0/72, 4, "the share of drifted picks of a legitimate option of a clean engine",
+			"1 of 72; the clean engine and other emulations: none"),
+		MeanRegret: golden.Of(0.054, 4, "the mean regret of a sound int8 engine, in the noise of a difference of two logits",
+			"emulations 0.02 to 0.06, a clean engine 0.05, a legitimate option of it 0.1"),
 		Nearer:     golden.ByHand(0.5, "it only names what another bound has found", handSet),
 		EmbedNear:  golden.ByHand(0.25, "two tokens' rows are a whole distance apart, a rounded table is a hundredth", handSet),
 		SwapMargin: golden.ByHand(3, "it only names what another bound has found", handSet),

@@ -24,6 +24,18 @@ const (
 	// NeedProfile: the candidate's accumulated and local errors beside the
 	// yardstick's.
 	NeedProfile
+	// NeedLogits: the candidate's logits beside the reference's.
+	NeedLogits
+	// NeedDecode: the reference's decode along the golden's tokens.
+	NeedDecode
+	// NeedStops: the reference's decode with stop ids planted.
+	NeedStops
+	// NeedChunks: the reference's logits with the prompt cut in other ways.
+	NeedChunks
+	// NeedBatches: the reference's logits in batches and after other requests.
+	NeedBatches
+	// NeedText: the ids of the prompt's text.
+	NeedText
 )
 
 // Control is a planted fault that a check must fail on.
@@ -140,15 +152,24 @@ func (r *Registry) Lookup(id string) *Check {
 func Builtin() *Registry {
 	var r Registry
 	for _, c := range []*Check{
+		promptTokens(),
 		residualShape(),
 		lastTokenEmbed(),
 		tieOverwriteBypass(),
 		interiorRowOracle(),
 		incrementalVersusBatched(),
 		residualGolden(),
+		logitRowContract(),
+		greedyGolden(),
+		logitGolden(),
+		stopRule(),
+		prefillEqualsDecode(),
+		batchInvariance(),
 		provenance(),
 		residualCandidate(),
 		localError(),
+		residualToLogits(),
+		logitCandidate(),
 		noVacuousPass(),
 	} {
 		if err := r.Register(c); err != nil {
@@ -162,10 +183,10 @@ func Builtin() *Registry {
 // by, whether or not they are built: a verdict must not claim what nothing
 // looked at.
 var coreOfCandidate = []struct{ ID, WouldRun string }{
-	{"PromptTokens", "not built yet: prompts are taken as token ids"},
+	{"PromptTokens", "needs the ids that the candidate ran, and a tokenizer.json beside the model where the candidate brings its own"},
 	{"ResidualShape", "needs a layer dump, NAME.layers.bin, in at least one case"},
 	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, in at least one case"},
 	{"LocalError", "needs a layer dump, NAME.layers.bin, in at least one case"},
-	{"LogitRowContract", "not built yet: logit dumps are read for form only"},
-	{"LogitCandidate", "not built yet: logit dumps are read for form only"},
+	{"LogitRowContract", "needs a logit dump, NAME.logits.bin, and its output_ids in at least one case"},
+	{"LogitCandidate", "needs a logit dump, NAME.logits.bin, in at least one case"},
 }

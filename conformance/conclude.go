@@ -55,7 +55,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	provenance := ""
 	for _, ev := range evs {
 		l := each[ev.Case.Name]
-		v := CaseVerdict{Depth: depthOf(ev.Profile), Judged: l.judged, Reason: ev.NoProfile}
+		v := CaseVerdict{Depth: depthOf(ev.Profile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile}
 		switch {
 		case l.provenance != "":
 			v.File = ev.CandidateFile
@@ -103,15 +103,21 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		r.Sources = append(r.Sources, overall.Sources...)
 		if kind == KindDump {
 			r.Source = nil
+		} else if source, ok := r.headFault(evs); ok {
+			r.Sources = append(r.Sources, source)
 		}
 	} else if provenance != "" {
 		kind := KindProvenance
 		r.Kind = &kind
+	} else if source, ok := r.headFault(evs); ok {
+		kind := KindHead
+		r.Kind, r.Source = &kind, &source
+		r.Sources = append(r.Sources, source)
 	} else if k := r.formKind(); k != "" {
 		r.Kind = &k
 	}
 	r.Notes = append(r.Notes, r.declarationNotes(evs)...)
-	r.Power = power(evs)
+	r.Power, r.Logits = power(evs), summarise(evs)
 	return nil
 }
 
@@ -188,6 +194,7 @@ func (r *Report) formKind() Kind {
 func power(evs []*Evidence) []string {
 	var judged, positions int
 	quantised := false
+	logits := logitPower(evs)
 	for _, ev := range evs {
 		if ev.Profile == nil {
 			continue
@@ -197,7 +204,7 @@ func power(evs []*Evidence) []string {
 		quantised = quantised || !arithmeticOf(ev.Declared).float
 	}
 	if judged == 0 {
-		return []string{"no case was judged by value"}
+		return append([]string{"no layer dump was judged by value"}, logits...)
 	}
 	out := []string{fmt.Sprintf("%d of %d prompts, %d tokens in all, judged by value at each prompt's last position; probes: embed and every blocks.N.resid_post",
 		judged, len(evs), positions)}
@@ -209,8 +216,8 @@ func power(evs []*Evidence) []string {
 			percent(low), percent(high)))
 	}
 	out = append(out,
-		"not seen: final norm, output head and logits (no check of values is built yet)",
 		"not seen: a fault at earlier positions that the last row does not feel, and a smaller fault behind a larger one: dump all positions")
+	out = append(out, logits...)
 	if quantised {
 		out = append(out, "not seen in int8 rows: a wrong norm epsilon, a constant offset of about one code")
 	}

@@ -48,6 +48,13 @@ type Config struct {
 	// Mutants plants a control's fault: it returns cfg with the side replaced.
 	// Only Prove needs it.
 	Mutants func(cfg Config, k Control) (Config, error)
+	// Encode turns a prompt's text into the model's token ids, with the special
+	// tokens that stand in it and none added; nil when there is no tokenizer. With
+	// it, ids that a candidate brings or tells are held to the text.
+	Encode func(text string) ([]int, error)
+	// DecodeSteps is how many tokens a candidate is asked to decode; 0 means as
+	// many as the goldens have, or engine.DefaultMaxNew.
+	DecodeSteps int
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

@@ -167,6 +167,7 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	evs := make([]*Evidence, len(cases))
 	var mu sync.Mutex
 	done := 0
+	parent := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, i := range longestFirst(cases) {
@@ -188,6 +189,16 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	budget := 0
+	for _, ev := range evs {
+		budget = max(budget, len(ev.OutputIDs))
+	}
+	for _, ev := range evs {
+		ev.decodeBudget = budget
+	}
+	if g.refNeeds&NeedBatches != 0 {
+		return evs, g.batches(parent, evs)
 	}
 	return evs, nil
 }

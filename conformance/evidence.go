@@ -35,6 +35,11 @@ type Evidence struct {
 	// LastHidden is R's own post-norm last hidden state, NormOfLast the final
 	// norm applied to R's captured last row.
 	LastHidden, NormOfLast []float64
+	// Decode is R's decode along the golden's tokens, Stops with stop ids planted,
+	// Chunks with the prompt cut in other ways, Batches in company.
+	Decode          *DecodeEvidence
+	Stops           []stopRun
+	Chunks, Batches []OtherRun
 	// LastEmbedding and FirstEmbedding are rows of the embedding table;
 	// TableMax is the largest absolute value in the table.
 	LastEmbedding, FirstEmbedding []float64
@@ -60,6 +65,24 @@ type Evidence struct {
 	// CandidateHeader and CandidateFile describe the offered capture.
 	CandidateHeader engine.CaptureHeader
 	CandidateFile   string
+	// PromptIDs are the ids that C ran, nil when it didn't tell.
+	PromptIDs []int
+	// TextIDs are what the tokenizer makes of the case's text, nil when there is
+	// none, with the reason in NoText.
+	TextIDs []int
+	NoText  string
+	// listsOwnCases is true when the case came from the candidate.
+	listsOwnCases bool
+	// decodeBudget is how many tokens an output has that nothing ends.
+	decodeBudget int
+	// OutputIDs are the tokens that C says it chose, nil when it didn't.
+	OutputIDs []int
+	// LogitForm is C's logit dump before any value is compared, nil when C offers
+	// none. Logits are its values beside the reference's, nil when they could not
+	// be compared, with the reason in NoLogits.
+	LogitForm *LogitForm
+	Logits    *LogitProfile
+	NoLogits  string
 	// Profile is nil when the rows could not be judged by value, with the
 	// reason in NoProfile.
 	Profile   *Profile

@@ -42,9 +42,12 @@ type Limit struct {
 
 // At are the coordinates of a finding; -1 where a coordinate has no meaning.
 type At struct {
-	Row     int    `json:"row"`
-	Channel int    `json:"channel"`
-	File    string `json:"file,omitempty"`
+	Row     int `json:"row"`
+	Channel int `json:"channel"`
+	// Step is the output token that a row of logits chose, counted from 0; null
+	// where there is none.
+	Step *int   `json:"step,omitempty"`
+	File string `json:"file,omitempty"`
 }
 
 // Nowhere is the At of a finding without coordinates.
@@ -52,6 +55,9 @@ var Nowhere = At{Row: -1, Channel: -1}
 
 // AtRow is the At of a finding on a whole dump row.
 func AtRow(row int) At { return At{Row: row, Channel: -1} }
+
+// AtStep is the At of a finding on a row of logits.
+func AtStep(step int, file string) At { return At{Row: -1, Channel: -1, Step: &step, File: file} }
 
 // String renders the row with its probe name.
 func (a At) String() string {
@@ -88,6 +94,9 @@ func (f Finding) String() string {
 	}
 	if f.At.Row >= 0 {
 		s += fmt.Sprintf(", row %d", f.At.Row)
+	}
+	if f.At.Step != nil {
+		s += fmt.Sprintf(", %s", stepName(*f.At.Step))
 	}
 	if f.At.Channel >= 0 {
 		s += fmt.Sprintf(", channel %d", f.At.Channel)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
@@ -38,24 +39,31 @@ func roundingOf(dtype string) float64 {
 // need more runs of it.
 func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Evidence, error) {
 	ref := g.cfg.Reference
-	judgeReference := closely || (g.refNeeds&NeedGolden != 0 && g.cfg.Golden != nil && g.cfg.Golden.Has(c.Name))
+	judgeReference := closely || (g.refNeeds&(NeedGolden|NeedDecode) != 0 && g.cfg.Golden != nil && g.cfg.Golden.Has(c.Name))
 	ev := &Evidence{
 		Case: c, Arch: ref.Weights().Arch(), Budgets: g.budgets,
 		Declared: g.declared, TableMax: g.tableMax,
 		Rounding:        roundingOf(ref.Describe().DType),
 		referenceJudged: judgeReference,
+		listsOwnCases:   g.cfg.Cases == nil,
 	}
 	if g.needs == 0 && (g.refNeeds == 0 || !judgeReference) {
 		return ev, nil // no check looks at this case
 	}
+	var resp *engine.Response
 	if g.cfg.Candidate != nil && g.needs != 0 {
-		if err := g.candidate(ctx, ev); err != nil {
+		var err error
+		if resp, err = g.candidate(ctx, ev); err != nil {
 			return nil, err
 		}
+		if resp != nil {
+			defer resp.Close()
+		}
 	}
-	if !judgeReference && ev.Candidate == nil {
+	if !judgeReference && ev.Candidate == nil && ev.LogitForm == nil {
 		return ev, nil
 	}
+	g.text(ev)
 	if err := g.idsUsable(ev); err != nil {
 		if g.cfg.Candidate == nil || g.cfg.Cases != nil {
 			return nil, err // the caller's prompts, not the candidate's
@@ -64,7 +72,7 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 		if ev.CandidateErr == nil { // a broken case has no ids, and says why itself
 			ev.CandidateErr = &engine.MalformedError{Provenance: true, Err: err}
 		}
-		ev.Candidate = nil
+		ev.Candidate, ev.LogitForm = nil, nil
 		return ev, nil
 	}
 	trace, err := ref.Capture(ctx, c.TokenIDs)
@@ -83,12 +91,36 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 			return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
 		}
 	}
+	if ev.PromptIDs != nil && !slices.Equal(ev.PromptIDs, c.TokenIDs) {
+		ev.NoProfile, ev.NoLogits = "the candidate ran other token ids", "the candidate ran other token ids"
+		return ev, nil
+	}
 	if ev.Candidate != nil && g.needs&NeedProfile != 0 {
 		if err := g.profile(ctx, ev, trace); err != nil {
 			return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
 		}
 	}
+	if ev.LogitForm != nil && g.needs&NeedLogits != 0 && ev.CandidateErr == nil {
+		if err := g.logits(ctx, ev, resp.Logits, trace); err != nil {
+			return nil, fmt.Errorf("conformance: case %s: logits: %w", c.Name, err)
+		}
+	}
 	return ev, nil
+}
+
+// text tokenises the case's text, where there is a tokenizer.
+func (g *gatherer) text(ev *Evidence) {
+	if g.needs&NeedText == 0 {
+		return
+	}
+	if g.cfg.Encode == nil {
+		ev.NoText = "no tokenizer: the model's folder has no tokenizer.json that can be read"
+		return
+	}
+	var err error
+	if ev.TextIDs, err = g.cfg.Encode(ev.Case.Text); err != nil {
+		ev.TextIDs, ev.NoText = nil, err.Error()
+	}
 }
 
 func (g *gatherer) idsUsable(ev *Evidence) error {
@@ -110,68 +142,86 @@ func (g *gatherer) idsUsable(ev *Evidence) error {
 
 // candidate asks the candidate, within the time that a case has, and loads its
 // rows, unless their header already says that they can't be compared: then
-// nothing of that size is read.
-func (g *gatherer) candidate(ctx context.Context, ev *Evidence) error {
+// nothing of that size is read. The response is nil when there is no answer.
+func (g *gatherer) candidate(ctx context.Context, ev *Evidence) (resp *engine.Response, err error) {
 	if _, ok := g.cfg.Candidate.(engine.SelfTimed); !ok {
 		limited, cancel := context.WithTimeout(ctx, g.cfg.timeout())
 		defer cancel()
 		ctx = limited
 	}
-	resp, err := g.cfg.Candidate.Run(ctx, engine.Request{Case: ev.Case})
+	req := engine.Request{Case: ev.Case}
+	if g.needs&NeedLogits != 0 {
+		req.DecodeSteps = g.decodeSteps()
+	}
+	resp, err = g.cfg.Candidate.Run(ctx, req)
 	if err != nil {
 		if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return err
+			return nil, err
 		}
 		if runsFault(err) {
-			return fmt.Errorf("conformance: case %s: candidate: %w", ev.Case.Name, err)
+			return nil, fmt.Errorf("conformance: case %s: candidate: %w", ev.Case.Name, err)
 		}
 		ev.CandidateErr = err
-		return nil
+		return nil, nil
 	}
-	defer resp.Close()
+	g.load(ev, resp)
+	return resp, nil
+}
+
+// load reads what the response holds. What is wrong with it is the candidate's
+// fault, and goes into ev.
+func (g *gatherer) load(ev *Evidence, resp *engine.Response) {
 	ev.Notes = resp.Notes
+	broken := func(file string, err error) { ev.CandidateErr = &engine.MalformedError{File: file, Err: err} }
+	ev.PromptIDs = resp.PromptIDs
 	if resp.Logits != nil {
 		rows, vocab := resp.Logits.Shape()
 		if rows > 0 && vocab != ev.Arch.Vocab {
 			ev.wrongVocabulary = true
-			ev.CandidateErr = &engine.MalformedError{File: resp.Files.Logits,
-				Err: fmt.Errorf("conformance: case %s: logits %s: vocabulary: got %d, want %d",
-					ev.Case.Name, resp.Files.Logits, vocab, ev.Arch.Vocab)}
-			return nil
+			broken(resp.Files.Logits, fmt.Errorf("conformance: case %s: logits %s: vocabulary: got %d, want %d",
+				ev.Case.Name, resp.Files.Logits, vocab, ev.Arch.Vocab))
+			return
 		}
 	}
 	for i, id := range resp.OutputIDs {
 		if id < 0 || id >= ev.Arch.Vocab {
-			ev.CandidateErr = &engine.MalformedError{File: resp.Files.Logits,
-				Err: fmt.Errorf("conformance: case %s: output_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",
-					ev.Case.Name, i, id, ev.Arch.Vocab)}
-			return nil
+			broken(resp.Files.Logits, fmt.Errorf("conformance: case %s: output_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",
+				ev.Case.Name, i, id, ev.Arch.Vocab))
+			return
 		}
+	}
+	ev.OutputIDs = resp.OutputIDs
+	if resp.Logits != nil && g.needs&NeedLogits != 0 {
+		form, err := readLogits(resp.Logits, resp.OutputIDs, resp.Files.Logits)
+		if err != nil {
+			broken(resp.Files.Logits, err)
+			return
+		}
+		ev.LogitForm = form
 	}
 	if resp.Layers == nil {
 		ev.NoProfile = "no layer dump"
-		return nil
+		return
 	}
 	ev.Offered = true
 	ev.CandidateHeader = resp.Layers.Header()
 	ev.CandidateFile = resp.Files.Layers
 	if h := ev.CandidateHeader; h.Rows != ev.Arch.Layers+1 || h.Width != ev.Arch.Hidden {
 		ev.NoProfile = "wrong shape"
-		return nil
+		return
 	}
 	capt := &Capture{Header: ev.CandidateHeader, File: ev.CandidateFile}
 	for i := range ev.CandidateHeader.Rows {
 		row := make([]float64, ev.CandidateHeader.Width)
 		step, err := resp.Layers.Row(i, row)
 		if err != nil {
-			ev.CandidateErr = &engine.MalformedError{File: ev.CandidateFile, Err: err}
-			return nil
+			broken(ev.CandidateFile, err)
+			return
 		}
 		capt.Rows = append(capt.Rows, row)
 		capt.Steps = append(capt.Steps, step)
 	}
 	ev.Candidate = capt
-	return nil
 }
 
 func asCapture(rows [][]float64, ev *Evidence) *Capture {
@@ -187,10 +237,13 @@ func asCapture(rows [][]float64, ev *Evidence) *Capture {
 // referenceSide runs what the checks on the reference look at.
 func (g *gatherer) referenceSide(ctx context.Context, ev *Evidence, closely bool) error {
 	ref, ids := g.cfg.Reference, ev.Case.TokenIDs
-	if g.refNeeds&NeedGolden != 0 && g.cfg.Golden != nil && g.cfg.Golden.Has(ev.Case.Name) {
+	if g.refNeeds&NeedGolden != 0 && g.cfg.Golden != nil && g.cfg.Golden.HasLayers(ev.Case.Name) {
 		if err := g.golden(ctx, ev); err != nil {
 			return err
 		}
+	}
+	if err := g.decode(ctx, ev, closely); err != nil {
+		return err
 	}
 	if !closely {
 		return nil

@@ -35,6 +35,9 @@ type CaseVerdict struct {
 	Reason string `json:"reason,omitempty"`
 	// File is the file at fault, when one is.
 	File string `json:"file,omitempty"`
+	// Logits has one entry per output token; empty for a case whose logits were
+	// not compared.
+	Logits []LogitStep `json:"logits,omitempty"`
 	// Depth is the error along the depth of the model, one entry per row; empty
 	// for a case that was not judged by value.
 	Depth []DepthRow `json:"depth,omitempty"`
@@ -54,6 +57,45 @@ type DepthRow struct {
 	// be measured.
 	Local      *Number `json:"local"`
 	LocalRatio *Number `json:"local_ratio"`
+}
+
+// LogitStep is one row of logits beside the reference's, along the candidate's
+// own tokens. Probabilities and margins are in nats.
+type LogitStep struct {
+	Step  int    `json:"step"`
+	Class Margin `json:"class"`
+	// Top is the reference's token and Pick the candidate's, at place Rank of the
+	// reference's row, counted from 1.
+	Top  int `json:"top"`
+	Pick int `json:"pick"`
+	Rank int `json:"rank"`
+	// Margin is the reference's, Regret what Pick loses, TieBand what a tie may
+	// lose.
+	Margin  Number `json:"margin"`
+	Regret  Number `json:"regret"`
+	TieBand Number `json:"tie_band"`
+	// KL is KL(reference || candidate), Error the relative L2 of the row without
+	// its mean, ErrorRatio the same over the yardstick's.
+	KL         Number `json:"kl"`
+	YardKL     Number `json:"yardstick_kl"`
+	Error      Number `json:"relative_l2"`
+	ErrorRatio Number `json:"relative_l2_ratio"`
+	// Scale is the norm of the candidate's row over the reference's; for integer
+	// logits, the value of one unit.
+	Scale Number `json:"scale"`
+}
+
+func stepsOf(p *LogitProfile) []LogitStep {
+	if p == nil {
+		return nil
+	}
+	out := make([]LogitStep, len(p.Rows))
+	for i, r := range p.Rows {
+		out[i] = LogitStep{Step: i, Class: r.Class, Top: r.Top, Pick: r.Pick, Rank: r.Rank,
+			Margin: Number(r.Margin), Regret: Number(r.Regret), TieBand: Number(r.Band),
+			KL: Number(r.KL.Got), YardKL: Number(r.KL.Yard), Error: Number(r.Error.Got), ErrorRatio: Number(r.Error.Ratio()), Scale: Number(r.Scale)}
+	}
+	return out
 }
 
 func depthOf(p *Profile) []DepthRow {
@@ -97,6 +139,9 @@ type Report struct {
 	Notes  []string               `json:"notes,omitempty"`
 	Checks []Result               `json:"checks"`
 	Cases  map[string]CaseVerdict `json:"cases"`
+	// Logits is what all logit rows of the run say together; null when none were
+	// compared.
+	Logits *LogitSummary `json:"logits,omitempty"`
 	// Executed counts the checks of the candidate that came to a verdict.
 	Executed  int         `json:"executed"`
 	NotJudged []NotJudged `json:"core_not_judged,omitempty"`

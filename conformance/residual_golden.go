@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
@@ -48,10 +49,7 @@ func judgeResidualGolden(ev *Evidence, side Side) Outcome {
 			Limit: Limit{Number(len(ev.Golden)), "the golden"}, At: Nowhere,
 			Detail: fmt.Sprintf("the golden has %d rows and %d floors", len(ev.Golden), len(ev.GoldenFloor))})
 	}
-	b := ev.Budgets.Golden
-	if ev.GoldenPlain {
-		b = ev.Budgets.GoldenPlain
-	}
+	b := ev.goldenBudget(ev.GoldenPlain)
 	var passed, failed []Finding
 	for i, want := range ev.Golden {
 		if len(want) != len(c.Rows[i]) {
@@ -71,4 +69,13 @@ func judgeResidualGolden(ev *Evidence, side Side) Outcome {
 		return fail("", failed...)
 	}
 	return Outcome{Status: Pass, Findings: passed}
+}
+
+// goldenBudget bounds the reference against a golden; plain is true where the
+// golden recorded no error of its own.
+func (ev *Evidence) goldenBudget(plain bool) golden.Budget {
+	if plain {
+		return ev.Budgets.GoldenPlain
+	}
+	return ev.Budgets.Golden
 }

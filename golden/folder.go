@@ -15,8 +15,8 @@ import (
 // OpenFolder opens a dump folder of a trusted float engine as goldens. With a
 // manifest beside it (DIR.manifest.json) it is Open, and the dumps are held to
 // their hashes at once. Without one it is a user's plain recording: its float
-// layer dumps are what the reference is held to, there is no recorded precision
-// floor (LayerFloor is nil) and nothing to verify it against. Each case is
+// dumps are what the reference is held to, there is no recorded precision floor
+// (LayerFloor and LogitFloor are nil) and nothing to verify it against. Each case is
 // checked for form.
 func OpenFolder(dir string) (*Set, error) {
 	parent, base := filepath.Split(filepath.Clean(dir))
@@ -48,16 +48,26 @@ func openPlain(dir string) (*Set, error) {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("golden: %w", err)
 		}
-		if c.LayersPath == "" || dumps.Engine().Layers != dumpfmt.LayersFloat32 {
-			continue // nothing here that a float engine could be held to
+		for _, d := range []struct {
+			path, suffix string
+			float        bool
+		}{
+			{c.LayersPath, ".layers.bin", dumps.Engine().Layers == dumpfmt.LayersFloat32},
+			{c.LogitsPath, ".logits.bin", dumps.Engine().Logits == dumpfmt.LogitsFloat32},
+		} {
+			if d.path == "" || !d.float {
+				continue // nothing here that a float engine could be held to
+			}
+			hash, err := hashFile(d.path)
+			if err != nil {
+				return nil, fmt.Errorf("golden: %w", err)
+			}
+			m.Goldens.Files[c.Name+d.suffix] = hash
+			if _, listed := m.Precision.Cases[c.Name]; !listed {
+				m.Cases = append(m.Cases, c.Name)
+				m.Precision.Cases[c.Name] = RowPrecision{}
+			}
 		}
-		hash, err := hashFile(c.LayersPath)
-		if err != nil {
-			return nil, fmt.Errorf("golden: %w", err)
-		}
-		m.Cases = append(m.Cases, c.Name)
-		m.Precision.Cases[c.Name] = RowPrecision{}
-		m.Goldens.Files[c.Name+".layers.bin"] = hash
 	}
 	return &Set{Manifest: m, fsys: os.DirFS(dir), name: dir, plain: true}, nil
 }

@@ -84,16 +84,6 @@ func (s *Set) Layers(name string) (*dumpfmt.FloatLayers, error) {
 	return dumpfmt.NewFloatLayers(bytes.NewReader(b), int64(len(b)), s.name+"/"+file)
 }
 
-// Logits opens a case's logit dump, held to its hash.
-func (s *Set) Logits(name string) (*dumpfmt.FloatLogits, error) {
-	file := name + ".logits.bin"
-	b, err := s.read(file)
-	if err != nil {
-		return nil, err
-	}
-	return dumpfmt.NewFloatLogits(bytes.NewReader(b), int64(len(b)), s.name+"/"+file)
-}
-
 // LayerFloor returns the precision floor of each row of a case's layer dump:
 // relative L2 of the recorded row from an independent float64 run. It is nil for
 // a plain folder, which recorded none.
