@@ -51,6 +51,9 @@ func gateText(r *conformance.Report) []byte {
 	}
 	fmt.Fprintln(&b)
 	printLine(&b, "checks: %s", tally(r))
+	for _, l := range logitLines(r.Logits) {
+		printLine(&b, "%s", l)
+	}
 	for _, p := range r.Power {
 		printLine(&b, "power: %s", p)
 	}
