@@ -205,6 +205,11 @@ func TestRankAndRegret(t *testing.T) {
 	if got := metric.Regret(row{inf, 1}, 1); got != inf {
 		t.Errorf("regret against an infinite best: got %v, want +Inf", got)
 	}
+	for _, broken := range []row{nil, {nan, 1, 2}, {3, 2, nan}} {
+		if got := metric.TopN(broken, 2); got != nil {
+			t.Errorf("TopN(%v, 2): got %v, want nil", broken, got)
+		}
+	}
 	for name, fn := range map[string]func(){
 		"Rank": func() { metric.Rank(r, 5) }, "Regret": func() { metric.Regret(r, -1) },
 	} {
@@ -231,6 +236,11 @@ func TestOrderAgainstSorting(t *testing.T) {
 		slices.SortStableFunc(order, func(a, b int) int { return int(r[b] - r[a]) })
 		if first, second := metric.Top2(r); first != order[0] || second != order[1] {
 			t.Errorf("Top2(%v): got %d, %d, want %d, %d", r, first, second, order[0], order[1])
+		}
+		for _, n := range []int{0, 1, 2, len(r) / 2, len(r), len(r) + 3} {
+			if got, want := metric.TopN(r, n), order[:min(n, len(r))]; !slices.Equal(got, want) {
+				t.Errorf("TopN(%v, %d): got %v, want %v", r, n, got, want)
+			}
 		}
 		for place, id := range order {
 			rank := metric.Rank(r, id)
@@ -281,6 +291,40 @@ func TestCentred(t *testing.T) {
 	}
 }
 
+// 1 2 4 8 against 2 1 5 7: sums of squares 28.75 and 22.75, of products 23.75,
+// so r = 0.92865412 (numpy.corrcoef). Rows that hardly differ keep their digits.
+func TestCentre(t *testing.T) {
+	c := metric.Centre(row{1, 2, 4, 8}, row{2, 1, 5, 7})
+	for name, pair := range map[string][2]float64{
+		"got mean": {c.GotMean, 3.75}, "want mean": {c.WantMean, 3.75},
+		"got std": {c.GotStd, math.Sqrt(28.75 / 4)}, "want std": {c.WantStd, math.Sqrt(22.75 / 4)},
+		"rms": {c.RMSZDiff, math.Sqrt(2 * (1 - 23.75/math.Sqrt(28.75*22.75)))},
+	} {
+		if !within(pair[0], pair[1], 1e-14) {
+			t.Errorf("%s: got %v, want %v", name, pair[0], pair[1])
+		}
+	}
+	// d = (h, -h, 0, 0)-like noise on z-scores of size 1: 1-r is below float64's
+	// step at 1.
+	h := math.Ldexp(1, -30)
+	c = metric.Centre(row{1 + h, 1 - h, -1, -1}, row{1, 1, -1, -1})
+	if want := h / math.Sqrt2; !within(c.RMSZDiff, want, 1e-6) {
+		t.Errorf("hardly different: got %v, want %v", c.RMSZDiff, want)
+	}
+	for name, c := range map[string]metric.Centred{
+		"NaN": metric.Centre(row{1, nan}, row{1, 2}), "infinity": metric.Centre(row{1, 2}, row{inf, 2}), "nothing": metric.Centre(nil, nil),
+	} {
+		for i, x := range []float64{c.GotMean, c.GotStd, c.WantMean, c.WantStd, c.L2, c.Slope, c.RMSZDiff} {
+			if !math.IsNaN(x) {
+				t.Errorf("%s: figure %d is %v, want NaN", name, i, x)
+			}
+		}
+	}
+	if c := metric.Centre(row{0.1, 0.1, 0.1}, row{1, 2, 3}); !math.IsNaN(c.RMSZDiff) || c.GotStd != 0 || !within(c.L2, 1, 1e-15) {
+		t.Errorf("constant row: got %+v", c)
+	}
+}
+
 // CentredL2 and Slope against the functions that they're built like.
 func TestCentredIdentities(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 23))
@@ -303,6 +347,23 @@ func TestCentredIdentities(t *testing.T) {
 		if a, b := metric.Slope(got, want), metric.PearsonZ(got, want)*metric.NormRatio(cg, cw); math.Abs(a-b) > 1e-11 {
 			t.Errorf("trial %d: Slope %v, correlation times the ratio of spreads %v", trial, a, b)
 		}
+		c := metric.Centre(got, want)
+		zg, zw := metric.ZScores(got), metric.ZScores(want)
+		var rms float64
+		for i := range zg {
+			rms += (zg[i] - zw[i]) * (zg[i] - zw[i]) / float64(n)
+		}
+		for name, pair := range map[string][2]float64{
+			"L2":       {c.L2, metric.CentredL2(got, want)},
+			"Slope":    {c.Slope, metric.Slope(got, want)},
+			"RMSZDiff": {c.RMSZDiff, math.Sqrt(rms)},
+			"z got":    {(got[1] - c.GotMean) / c.GotStd, zg[1]},
+			"z want":   {(want[1] - c.WantMean) / c.WantStd, zw[1]},
+		} {
+			if !(math.Abs(pair[0]-pair[1]) <= 1e-12*(1+math.Abs(pair[1]))) {
+				t.Errorf("trial %d: Centre's %s is %v, want %v", trial, name, pair[0], pair[1])
+			}
+		}
 	}
 }
 
@@ -310,6 +371,7 @@ func TestLogitLengthsThatDifferPanic(t *testing.T) {
 	for name, fn := range map[string]func(cand, ref []float64) float64{
 		"KL":        func(c, r []float64) float64 { return metric.KL(r, c) },
 		"CentredL2": metric.CentredL2, "Slope": metric.Slope,
+		"Centre": func(c, r []float64) float64 { return metric.Centre(c, r).L2 },
 	} {
 		for _, tt := range [][2]row{{{1, 2, 3}, {1, 2}}, {{1, 2}, {1, 2, 3}}, {nil, {1}}, {{1}, nil}} {
 			func() {

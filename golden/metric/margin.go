@@ -35,6 +35,36 @@ func Top2(row []float64) (first, second int) {
 	return first, second
 }
 
+// TopN are the indices of the n largest logits, largest first, the lowest index
+// first on ties; all of them where the row has fewer. nil when it holds a NaN.
+func TopN(row []float64, n int) []int {
+	n = min(n, len(row))
+	if n <= 0 {
+		return nil
+	}
+	top := make([]int, 0, n)
+	last := math.Inf(-1) // the smallest logit in a full list
+	for i, x := range row {
+		if x != x {
+			return nil
+		}
+		if len(top) == n && x <= last {
+			continue
+		}
+		if len(top) < n {
+			top = append(top, i)
+		}
+		at := len(top) - 1
+		for at > 0 && row[top[at-1]] < x {
+			top[at] = top[at-1]
+			at--
+		}
+		top[at] = i
+		last = row[top[len(top)-1]]
+	}
+	return top
+}
+
 // Rank is the place of token id in the order of the row: 1 + the number of
 // logits strictly greater, so that tied tokens share the better rank. 0, which
 // is no rank, when the row holds a NaN. id lies in the row.
