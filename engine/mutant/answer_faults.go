@@ -3,6 +3,7 @@ package mutant
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -24,6 +25,12 @@ func answerFaults() []Mutant {
 			answer: func(s Sides) engine.Candidate {
 				return wrap(s.Candidate, func(context.Context, engine.Request) (*engine.Response, error) { return &engine.Response{}, nil })
 			},
+		},
+		{
+			Name: "bos-doubled", Place: Nowhere, Named: "the prompt's ids, at id 1",
+			Bug:    "the template and the tokenizer both put the first token in front of the prompt",
+			Source: "https://github.com/ml-explore/mlx-examples/issues/1188",
+			answer: bosDoubled,
 		},
 		{
 			Name: "no-cases", Place: Nowhere, Named: "the run: nothing was judged",
@@ -65,5 +72,19 @@ func anotherPrompt(s Sides) engine.Candidate {
 			}
 		}
 		return nil, fmt.Errorf("mutant: another-prompt: case %q: got no case with another text among %d", req.Case.Name, len(cases))
+	})
+}
+
+// bosDoubled runs each prompt with its first id twice, and says so.
+func bosDoubled(s Sides) engine.Candidate {
+	return wrap(s.Candidate, func(ctx context.Context, req engine.Request) (*engine.Response, error) {
+		if len(req.Case.TokenIDs) > 0 {
+			req.Case.TokenIDs = slices.Concat(req.Case.TokenIDs[:1], req.Case.TokenIDs)
+		}
+		resp, err := s.Candidate.Run(ctx, req)
+		if err == nil {
+			resp.PromptIDs = req.Case.TokenIDs
+		}
+		return resp, err
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 // Sides are the clean parts that a faulty candidate is made of.
 type Sides struct {
-	// Candidate is the clean candidate. Needed for capture faults.
+	// Candidate is the clean candidate. Needed for all but engine faults.
 	Candidate engine.Candidate
 	// Weights is the checkpoint that it runs. Needed always.
 	Weights engine.Weights
@@ -44,8 +44,11 @@ func (m Mutant) Candidate(s Sides, at int) (engine.Candidate, error) {
 	if err := m.checkPlace(at, s.Weights.Arch().Layers); err != nil {
 		return nil, err
 	}
-	if m.answer != nil {
+	switch {
+	case m.answer != nil:
 		return m.answer(s), nil
+	case m.output != nil:
+		return m.candidateOutput(s, at), nil
 	}
 	return wrap(s.Candidate, func(ctx context.Context, req engine.Request) (*engine.Response, error) {
 		resp, err := s.Candidate.Run(ctx, req)

@@ -5,6 +5,7 @@ import "fmt"
 const (
 	namedLayer = "row L+1 for layer L"
 	namedEmbed = "row 0, as a wrong input, not a layer"
+	namedNorm  = "final_norm: the rows of the residual stream are healthy, the logits aren't"
 )
 
 // engineFaults are the faults that an engine's weights, constants or
@@ -84,7 +85,65 @@ func engineFaults() []Mutant {
 				return nil
 			},
 		},
+		{
+			Name: "final-norm-skipped", Place: Nowhere, Named: namedNorm,
+			Bug:     "the last row of the residual stream goes to the head without the final norm",
+			Source:  "https://github.com/awslabs/keys_values/issues/139",
+			weights: finalNormSkipped,
+		},
+		{
+			Name: "final-norm-ones", Place: Nowhere, Named: namedNorm,
+			Bug: "the weight of the final norm is never loaded and keeps its initial ones",
+			weights: func(o *overlay, _ int) error {
+				o.replace(finalNormWeight, ones)
+				return nil
+			},
+		},
+		{
+			Name: "final-norm-rolled", Place: Nowhere, Named: namedNorm,
+			Bug: "the weight of the final norm is read one channel too far",
+			weights: func(o *overlay, _ int) error {
+				o.replace(finalNormWeight, rotateBlocks(o.arch.Hidden))
+				return nil
+			},
+		},
+		{
+			Name: "wrong-head", Place: Nowhere, Named: namedNorm + "; the head, seen from outside",
+			Bug:     "the output projection is another matrix: the embedding table where the checkpoint has a head of its own; where it ties them, the table one id too far",
+			Source:  "https://github.com/pegainfer-project/pegainfer/pull/544",
+			weights: wrongHead,
+		},
 	}
+}
+
+const (
+	finalNormWeight = "model.norm.weight"
+	headWeight      = "lm_head.weight"
+	tableWeight     = "model.embed_tokens.weight"
+)
+
+// finalNormSkipped makes the final norm the identity by its constants alone:
+// x/sqrt(mean(x²)+2^60)*2^30 is x as long as mean(x²) is below 2^36 in float32,
+// half a unit in the last place of 2^60, and up to a factor of 1-mean(x²)/2^61 in
+// float64.
+func finalNormSkipped(o *overlay, _ int) error {
+	o.arch.FinalNormEps = 0x1p60
+	o.replace(finalNormWeight, func(dst, _ []float32, _ []int) {
+		for i := range dst {
+			dst[i] = 0x1p30
+		}
+	})
+	return nil
+}
+
+func wrongHead(o *overlay, _ int) error {
+	if !o.arch.TiedHead {
+		o.alias[headWeight] = tableWeight
+		return nil
+	}
+	o.arch.TiedHead = false
+	o.replaceBy(headWeight, tableWeight, rotateBlocks(o.arch.Vocab))
+	return nil
 }
 
 func replaceIn(o *overlay, layer int, tensor string, fill func(dst, src []float32, shape []int)) error {

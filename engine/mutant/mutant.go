@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -18,6 +19,9 @@ const (
 	LayerOrAll
 	// Row: the index is a row of the residual capture.
 	Row
+	// OutputRow: the index is a row of the logits; the last one where it is
+	// negative or the output is shorter.
+	OutputRow
 )
 
 // Mutant is one fault.
@@ -37,6 +41,7 @@ type Mutant struct {
 	// decode is true for a fault that only the token-by-token run has.
 	decode bool
 	rows   rowFault
+	output outputFault
 	answer answerFault
 	// referenceRows and candidateRows say whose captures rows can spoil.
 	referenceRows, candidateRows bool
@@ -46,14 +51,17 @@ type Mutant struct {
 func (m Mutant) InWeights() bool { return m.weights != nil }
 
 // InReference is true when Reference can plant the fault.
-func (m Mutant) InReference() bool { return m.weights != nil || m.referenceRows }
+func (m Mutant) InReference() bool { return m.weights != nil || m.referenceRows || m.output != nil }
 
 // InCandidate is true when Candidate can plant the fault.
-func (m Mutant) InCandidate() bool { return m.weights != nil || m.candidateRows || m.answer != nil }
+func (m Mutant) InCandidate() bool {
+	return m.weights != nil || m.candidateRows || m.output != nil || m.answer != nil
+}
 
-// All returns every mutant: faults of the engine first, then of the capture.
+// All returns every mutant: faults of the engine first, then of the capture, of
+// the decode, and of the answer as a whole.
 func All() []Mutant {
-	return append(append(engineFaults(), captureFaults()...), answerFaults()...)
+	return slices.Concat(engineFaults(), captureFaults(), outputFaults(), answerFaults())
 }
 
 // Lookup returns the mutant with the name.
@@ -71,7 +79,7 @@ func Lookup(name string) (Mutant, error) {
 func (m Mutant) checkPlace(at, layers int) error {
 	high := layers - 1
 	switch {
-	case m.Place == Nowhere, m.Place == LayerOrAll && at < 0:
+	case m.Place == Nowhere, m.Place == OutputRow, m.Place == LayerOrAll && at < 0:
 		return nil
 	case m.Place == Row:
 		high = layers

@@ -14,8 +14,8 @@ import (
 // decode, the wrong token embedded) acts on the incremental runs alone: the
 // batched prefill, the float64 model, the checkpoint and the norms are the
 // clean side's, since they are what such a fault is seen against. Other engine
-// faults are in all of it. A capture fault is in what Capture returns, and
-// nowhere else.
+// faults are in all of it. A capture fault is in what Capture returns, a
+// fault of the output in what Decode returns, and nowhere else.
 func (m Mutant) Reference(clean engine.Reference, open func(engine.Weights) (engine.Reference, error), at int) (engine.Reference, error) {
 	if !m.InReference() {
 		return nil, m.unsupported("a reference")
@@ -23,6 +23,9 @@ func (m Mutant) Reference(clean engine.Reference, open func(engine.Weights) (eng
 	if m.weights == nil {
 		if err := m.checkPlace(at, clean.Weights().Arch().Layers); err != nil {
 			return nil, err
+		}
+		if m.output != nil {
+			return spoiledOutput{clean, m, at}, nil
 		}
 		return spoiled{clean, m, at}, nil
 	}
@@ -56,6 +59,10 @@ func (d decodeFaulty) CaptureWholeStep(ctx context.Context, ids []int) ([][]floa
 
 func (d decodeFaulty) LastHidden(ctx context.Context, ids []int) ([]float64, error) {
 	return d.faulty.LastHidden(ctx, ids)
+}
+
+func (d decodeFaulty) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error) {
+	return d.faulty.Decode(ctx, ids, o)
 }
 
 // spoiled is a reference whose Capture has a capture fault.

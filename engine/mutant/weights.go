@@ -58,8 +58,13 @@ func (o *overlay) Tensor(name string) (engine.Tensor, error) {
 // replace makes a tensor from the base's by fill, which gets a fresh slice to
 // write and the original to read.
 func (o *overlay) replace(name string, fill func(dst, src []float32, shape []int)) {
+	o.replaceBy(name, name, fill)
+}
+
+// replaceBy is replace from another tensor of the base's.
+func (o *overlay) replaceBy(name, from string, fill func(dst, src []float32, shape []int)) {
 	o.made[name] = sync.OnceValues(func() (engine.Tensor, error) {
-		t, err := o.base.Tensor(name)
+		t, err := o.base.Tensor(from)
 		if err != nil {
 			return engine.Tensor{}, err
 		}

@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func same(a, b engine.Tensor) bool {
 var engineCases = map[string]struct {
 	tensors []string
 	arch    func(a *engine.Arch)
-	first   int // first row that differs
+	first   int // first row that differs; 29, behind the last, for the logits alone
 }{
 	"rope-base":             {arch: func(a *engine.Arch) { a.PerLayer[9].RopeTheta = 1e4 }, first: 10},
 	"q-position-off-by-one": {arch: func(a *engine.Arch) { a.PerLayer[9].QueryOffset = 1 }, first: 10},
@@ -48,6 +49,10 @@ var engineCases = map[string]struct {
 	}, first: 10},
 	"decode-position-shift": {arch: func(a *engine.Arch) { a.Fault = engine.Fault{DecodeShift: 1, DecodeFrom: -1} }, first: 1},
 	"first-token-embedding": {arch: func(a *engine.Arch) { a.Fault = engine.Fault{EmbedFirst: true} }, first: 0},
+	"final-norm-skipped":    {tensors: []string{"model.norm.weight"}, arch: func(a *engine.Arch) { a.FinalNormEps = 0x1p60 }, first: 29},
+	"final-norm-ones":       {tensors: []string{"model.norm.weight"}, first: 29},
+	"final-norm-rolled":     {tensors: []string{"model.norm.weight"}, first: 29},
+	"wrong-head":            {arch: func(a *engine.Arch) { a.TiedHead = false }, first: 29},
 }
 
 func layerTensors(layer string) (out []string) {
@@ -104,9 +109,12 @@ func TestEngineFaultsChangeWhatTheySayAndOnlyThat(t *testing.T) {
 func TestEngineFaultsShowFromTheirRowOn(t *testing.T) {
 	w, ids, cache := weights(t), prompt(t), quant.NewCache()
 	rows := func(w engine.Weights) [][]float64 {
-		out, err := quant.FromWeights(w, quant.WithCache(cache)).Emulate(t.Context(), engine.Scheme{}, ids)
+		e := quant.FromWeights(w, quant.WithCache(cache))
+		out, err := e.Emulate(t.Context(), engine.Scheme{}, ids)
 		require.NoError(t, err)
-		return out
+		logits, err := e.EmulateLogits(t.Context(), engine.Scheme{}, ids, []int{0})
+		require.NoError(t, err)
+		return append(out, logits...)
 	}
 	clean := rows(w)
 	for _, m := range engineFaults() {
@@ -119,6 +127,71 @@ func TestEngineFaultsShowFromTheirRowOn(t *testing.T) {
 		}
 		assert.NotEqual(t, clean[first], got[first], "%s: row %d", m.Name, first)
 	}
+}
+
+func TestFaultsOfTheFinalNorm(t *testing.T) {
+	w := weights(t)
+	row := make([]float64, 64)
+	for i := range row {
+		row[i] = 3*math.Sin(float64(i)) - 1
+	}
+	gain, err := w.Tensor("model.norm.weight")
+	require.NoError(t, err)
+	bare := rmsNorm(row, slices.Repeat([]float32{1}, 64), w.Arch().FinalNormEps)
+	for name, want := range map[string]func(i int) float64{
+		"final-norm-skipped": func(i int) float64 { return row[i] },
+		"final-norm-ones":    func(i int) float64 { return bare[i] },
+		"final-norm-rolled":  func(i int) float64 { return bare[i] * float64(gain.Data[(i+1)%64]) },
+	} {
+		m, err := Lookup(name)
+		require.NoError(t, err)
+		got, err := m.Weights(w, -1)
+		require.NoError(t, err)
+		normed, err := finalNorm(got)(t.Context(), row)
+		require.NoError(t, err)
+		for i, v := range normed {
+			if !closeTo(v, want(i)) {
+				t.Errorf("%s: channel %d: got %v, want %v", name, i, v, want(i))
+			}
+		}
+	}
+	// In float32, mean(x²) up to the documented bound is lost beside the epsilon.
+	for _, square := range []float32{0, 1, 1 << 20, 1<<36 - 1<<13} {
+		if eps := float32(0x1p60); square+eps != eps {
+			t.Errorf("mean square %v: %v is not the epsilon alone", square, square+eps)
+		}
+	}
+}
+
+func TestWrongHeads(t *testing.T) {
+	w := weights(t)
+	m, err := Lookup("wrong-head")
+	require.NoError(t, err)
+	tied, err := m.Weights(w, -1)
+	require.NoError(t, err)
+	table, err := w.Tensor("model.embed_tokens.weight")
+	require.NoError(t, err)
+	head, err := tied.Tensor("lm_head.weight")
+	require.NoError(t, err)
+	require.Equal(t, table.Shape, head.Shape)
+	for id := range 384 {
+		next := (id + 1) % 384
+		require.Equal(t, table.Data[next*64:(next+1)*64], head.Data[id*64:(id+1)*64], "id %d", id)
+	}
+
+	own := &seeded.Memory{
+		Architecture: engine.Arch{Layers: 1, PerLayer: make([]engine.LayerParams, 1)},
+		Tensors: map[string]engine.Tensor{
+			"model.embed_tokens.weight": {Shape: []int{2, 1}, Data: []float32{1, 2}},
+			"lm_head.weight":            {Shape: []int{2, 1}, Data: []float32{3, 4}},
+		},
+	}
+	untied, err := m.Weights(own, -1)
+	require.NoError(t, err)
+	require.Equal(t, own.Arch(), untied.Arch())
+	head, err = untied.Tensor("lm_head.weight")
+	require.NoError(t, err)
+	require.True(t, same(own.Tensors["model.embed_tokens.weight"], head))
 }
 
 func prompt(t *testing.T) []int {
