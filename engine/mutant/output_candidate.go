@@ -37,9 +37,9 @@ func (m Mutant) spoilAnswer(ctx context.Context, c engine.Candidate, req engine.
 	site := outputSite{
 		at: at, stop: req.Case.Stop, most: req.DecodeSteps,
 		goOn: func(ctx context.Context, behind []int, n int, stop []int) (output, error) {
-			req.Case.TokenIDs = slices.Concat(req.Case.TokenIDs, behind)
-			req.Case.Stop, req.DecodeSteps, req.Probes = stop, n, nil
-			return runOn(ctx, c, req)
+			next := engine.Request{Case: req.Case, DecodeSteps: n}
+			next.Case.TokenIDs, next.Case.Stop = slices.Concat(req.Case.TokenIDs, behind), stop
+			return runOn(ctx, c, next)
 		},
 	}
 	if site.most == 0 { // the candidate's own, which is seen where no stop id ended it

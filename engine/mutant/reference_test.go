@@ -58,6 +58,16 @@ func (s standIn) Embedding(int) ([]float64, error) { return []float64{1}, nil }
 func (s standIn) FinalNorm(ctx context.Context, row []float64) ([]float64, error) {
 	return finalNorm(s.w)(ctx, row)
 }
+
+// Decode is there with forced tokens alone.
+func (s standIn) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error) {
+	rows, err := s.e.EmulateLogits(ctx, engine.Scheme{}, ids, o.Forced)
+	d := engine.Decoded{Logits: rows}
+	for _, row := range rows {
+		d.OutputIDs = append(d.OutputIDs, chosen(row))
+	}
+	return d, err
+}
 func (s standIn) Float32() (engine.Reference, error) { return s, nil }
 
 func (s standIn) Float64() (engine.Reference, error) { return s, nil }
@@ -137,6 +147,9 @@ func TestEngineFaultsOfAReference(t *testing.T) {
 	clean, ids := newReference(t), prompt(t)
 	good, err := clean.CaptureBatched(t.Context(), ids)
 	require.NoError(t, err)
+	forced := engine.DecodeOptions{Forced: []int{5, 17}}
+	cleanDecode, err := clean.Decode(t.Context(), ids, forced)
+	require.NoError(t, err)
 	for name, cleanBatch := range map[string]bool{
 		"stale-cache-row": true, "q-position-off-by-one": true, "decode-position-shift": true, "first-token-embedding": true,
 		"rope-base": false, "norm-gain-ones": false,
@@ -163,5 +176,11 @@ func TestEngineFaultsOfAReference(t *testing.T) {
 		hidden, err := ref.LastHidden(t.Context(), ids)
 		require.NoError(t, err)
 		assert.Equal(t, wantHidden, hidden, name)
+		wantDecode, err := open(faulty).Decode(t.Context(), ids, forced)
+		require.NoError(t, err)
+		decode, err := ref.Decode(t.Context(), ids, forced)
+		require.NoError(t, err)
+		assert.Equal(t, wantDecode, decode, name)
+		assert.NotEqual(t, cleanDecode, decode, name)
 	}
 }
