@@ -14,6 +14,11 @@ type DecodeOptions struct {
 	// prompt and Forced[:i], and there are len(Forced) rows. MaxNew and Stop
 	// mean nothing then.
 	Forced []int
+	// Chunk is how the prompt is run: 0 as one batch; 1 token by token, through
+	// the very steps that run the new tokens; n > 1 in chunks of n positions, the
+	// last one shorter where they don't come out even, each attending to the
+	// cache of those before it. The rows agree but for rounding.
+	Chunk int
 }
 
 // StopReason is why a decode ended; the numbers are those that logit dumps of

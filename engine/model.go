@@ -32,8 +32,9 @@ type LayerParams struct {
 }
 
 // Fault is a deviation that no weight or layer constant can express. The zero
-// value plants nothing. Faults act on the incremental run only: a batched run
-// of the same engine has no cache to be stale and no decode step.
+// value plants nothing. StaleCache, DecodeShift and EmbedFirst act where one
+// sequence is run token by token: a batched run of the same engine has no cache
+// to be stale and no decode step. The others say where they act.
 type Fault struct {
 	// StaleCache, when set, keeps the KV cache of layer StaleLayer from being
 	// written at StalePosition: the row keeps what a reset cache holds, zeros.
@@ -46,6 +47,14 @@ type Fault struct {
 	DecodeShift, DecodeFrom int
 	// EmbedFirst embeds the first prompt token in place of the last.
 	EmbedFirst bool
+	// ChunkShift is added to the position that rotates q and k in all chunks of
+	// a prompt but its first. It acts on decodes with DecodeOptions.Chunk > 1.
+	ChunkShift int
+	// KeepCache has every decode leave its keys and values in the cache, in
+	// front of the next one's, which attends to them: the counter of positions
+	// is reset between two requests and the cache isn't. It acts on Decode,
+	// prompt and new tokens, from the engine's second decode on.
+	KeepCache bool
 }
 
 // Clone returns a copy that shares no memory with a.

@@ -41,6 +41,27 @@ func attendCache(q, k, v, pos *graph.Node) *graph.Node {
 	return graph.Reshape(weigh(grouped, k, v, keep), 1, heads*d)
 }
 
+// attendChunk is a chunk of c positions against the KV cache of those before it
+// and, causally, against itself. q [c, heads, d]; k and v [kv, c, d], the
+// chunk's own; the cache [kv, C, d] with its first filled (int32 scalar) slots in
+// use. The result is [c, heads*d].
+func attendChunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Node {
+	c, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
+	kv, capacity := cacheK.Shape().Dimensions[0], cacheK.Shape().Dimensions[1]
+	rep, slots := heads/kv, capacity+c
+	grouped := graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, c, kv, rep, d), 1, 2, 0, 3), kv, rep*c, d)
+	four := shapes.Make(dtypes.Int32, kv, rep, c, slots)
+	slot, row := graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2)
+	own := graph.AddScalar(slot, -capacity) // a slot's position in the chunk, negative in the cache
+	keep := graph.Or(
+		graph.LessThan(slot, filled), // filled is at most C
+		graph.And(graph.GreaterOrEqual(own, graph.ZerosLike(own)), graph.LessOrEqual(own, row)))
+	out := weigh(grouped, graph.Concatenate([]*graph.Node{cacheK, k}, 1), graph.Concatenate([]*graph.Node{cacheV, v}, 1),
+		graph.Reshape(keep, kv, rep*c, slots))
+	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, c, d), 2, 0, 1, 3)
+	return graph.Reshape(out, c, heads*d)
+}
+
 // attendCausal is all positions of a prefill at once. q [T, heads, d], k and v
 // [kv, T, d] give [T, heads*d].
 func attendCausal(q, k, v *graph.Node) *graph.Node {

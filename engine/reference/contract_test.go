@@ -23,6 +23,14 @@ func runs(e *reference.Engine) map[string]func(context.Context, []int) error {
 			_, err := e.Decode(ctx, ids, engine.DecodeOptions{MaxNew: 1})
 			return err
 		},
+		"DecodeByToken": func(ctx context.Context, ids []int) error {
+			_, err := e.Decode(ctx, ids, engine.DecodeOptions{MaxNew: 1, Chunk: 1})
+			return err
+		},
+		"DecodeByChunk": func(ctx context.Context, ids []int) error {
+			_, err := e.Decode(ctx, ids, engine.DecodeOptions{MaxNew: 1, Chunk: 8})
+			return err
+		},
 		"LastHidden": func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
 	}
 }

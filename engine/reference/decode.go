@@ -12,12 +12,13 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// Decode implements [engine.Reference]: one batched prefill, then a step per
-// token with the KV cache, never a step behind the last token. A row with a value
-// that isn't finite is an error.
+// Decode implements [engine.Reference]: the prompt as o.Chunk says, then a step
+// per token with the KV cache, never a step behind the last token. A row with a
+// value that isn't finite is an error.
 //
-// The faults of Arch().Fault act on the steps behind the prefill. The memory of
-// the rows is 8 bytes times the tokens times the vocabulary.
+// The faults of Arch().Fault that belong to single steps act behind the prompt,
+// and with o.Chunk 1 on the prompt too. The memory of the rows is 8 bytes times
+// the tokens times the vocabulary.
 func (e *Engine) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error) {
 	switch {
 	case o.Forced != nil && len(o.Forced) == 0:
@@ -31,40 +32,55 @@ func (e *Engine) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) 
 		return engine.Decoded{}, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) (engine.Decoded, error) {
-		r, x, err := e.startDecode(p, ids, o.MaxNew)
+		if err := e.needHead(); err != nil {
+			return engine.Decoded{}, err
+		}
+		r, s, err := e.newDecodeRun(ids, o)
 		if err != nil {
 			return engine.Decoded{}, err
 		}
-		s := schedule{e.arch, ids}
-		var out engine.Decoded
-		for {
-			row, err := e.logitRow(x)
-			if err != nil {
-				return engine.Decoded{}, err
-			}
-			id, err := argmax(row)
-			if err != nil {
-				return engine.Decoded{}, fmt.Errorf("reference: logit row %d: %w", len(out.Logits), err)
-			}
-			out.Logits, out.OutputIDs = append(out.Logits, row), append(out.OutputIDs, id)
-			if slices.Contains(o.Stop, id) {
-				out.StopReason = engine.StopToken
-				return out, nil
-			}
-			if len(out.OutputIDs) == o.MaxNew {
-				return out, nil
-			}
-			if err := x.FinalizeAll(); err != nil {
-				return engine.Decoded{}, fmt.Errorf("reference: logit row %d: %w", len(out.Logits), err)
-			}
-			if o.Forced != nil {
-				id = o.Forced[len(out.OutputIDs)-1]
-			}
-			if x, err = r.token(p, s, len(ids)+len(out.OutputIDs)-1, id, nil); err != nil {
-				return engine.Decoded{}, err
-			}
+		x, err := r.start(p, s, o)
+		if err != nil {
+			return engine.Decoded{}, err
 		}
+		out, err := r.decode(p, s, x, o)
+		if err != nil {
+			return engine.Decoded{}, err
+		}
+		return out, e.left.keep(r, s, len(ids)+len(out.OutputIDs)-1)
 	})
+}
+
+// decode goes on behind the prompt, whose last position's row is x [1, H].
+func (r *run) decode(p *progress, s schedule, x *tensors.Tensor, o engine.DecodeOptions) (engine.Decoded, error) {
+	var out engine.Decoded
+	for {
+		row, err := r.e.logitRow(x)
+		if err != nil {
+			return engine.Decoded{}, err
+		}
+		id, err := argmax(row)
+		if err != nil {
+			return engine.Decoded{}, fmt.Errorf("reference: logit row %d: %w", len(out.Logits), err)
+		}
+		out.Logits, out.OutputIDs = append(out.Logits, row), append(out.OutputIDs, id)
+		if slices.Contains(o.Stop, id) {
+			out.StopReason = engine.StopToken
+			return out, nil
+		}
+		if len(out.OutputIDs) == o.MaxNew {
+			return out, nil
+		}
+		if err := x.FinalizeAll(); err != nil {
+			return engine.Decoded{}, fmt.Errorf("reference: logit row %d: %w", len(out.Logits), err)
+		}
+		if o.Forced != nil {
+			id = o.Forced[len(out.OutputIDs)-1]
+		}
+		if x, err = r.token(p, s, len(s.ids)+len(out.OutputIDs)-1, id, nil); err != nil {
+			return engine.Decoded{}, err
+		}
+	}
 }
 
 // checkDecode refuses what would run out of positions on the way.
@@ -72,6 +88,9 @@ func (e *Engine) checkDecode(ids []int, o engine.DecodeOptions) error {
 	maxNew := o.MaxNew
 	if maxNew < 0 {
 		return fmt.Errorf("reference: decode: got %d new tokens, want at least 1", maxNew)
+	}
+	if o.Chunk < 0 {
+		return fmt.Errorf("reference: decode: got chunks of %d positions, want at least 1, or 0 for one batch", o.Chunk)
 	}
 	if err := e.checkIDs(ids); err != nil {
 		return err
@@ -88,26 +107,48 @@ func (e *Engine) checkDecode(ids []int, o engine.DecodeOptions) error {
 	return nil
 }
 
-// startDecode prefills and returns a run with room for the new tokens, and the
-// last position's row [1, H].
-func (e *Engine) startDecode(p *progress, ids []int, maxNew int) (*run, *tensors.Tensor, error) {
-	e.headOnce.Do(e.uploadHead)
-	if e.headErr != nil {
-		return nil, nil, e.headErr
-	}
-	pre, err := e.runPrefill(p, ids)
+// newDecodeRun returns a run with room for the prompt, the new tokens and what
+// Fault.KeepCache keeps, and its schedule.
+func (e *Engine) newDecodeRun(ids []int, o engine.DecodeOptions) (*run, schedule, error) {
+	s := schedule{arch: e.arch, ids: ids, base: e.left.length()}
+	cache, err := e.newKVCache(e.capacity(s.base + len(ids) + o.MaxNew - 1))
 	if err != nil {
-		return nil, nil, err
+		return nil, schedule{}, err
 	}
-	cache, err := e.newKVCache(e.capacity(len(ids) + maxNew - 1))
+	s.base, err = e.left.restore(cache, s.base)
+	return &run{e: e, cache: cache}, s, err
+}
+
+// start runs the prompt and returns the last position's row, [1, H].
+func (r *run) start(p *progress, s schedule, o engine.DecodeOptions) (*tensors.Tensor, error) {
+	switch {
+	case o.Chunk == 1:
+		return r.startByToken(p, s)
+	case o.Chunk > 1:
+		return r.startByChunk(p, s, o.Chunk)
+	case s.base > 0: // only a chunk looks at a cache
+		return r.startByChunk(p, s, len(s.ids))
+	}
+	pre, err := r.e.runPrefill(p, s.ids)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := cache.take(pre.caches, len(ids)); err != nil {
-		return nil, nil, err
+	if err := r.cache.take(pre.caches, len(s.ids)); err != nil {
+		return nil, err
 	}
-	x, err := upload(e.dev, pre.rows[e.arch.Layers], 1, e.arch.Hidden)
-	return &run{e: e, cache: cache}, x, err
+	return upload(r.e.dev, pre.rows[r.e.arch.Layers], 1, r.e.arch.Hidden)
+}
+
+func (r *run) startByToken(p *progress, s schedule) (*tensors.Tensor, error) {
+	for pos := 0; ; pos++ {
+		x, err := r.token(p, s, pos, s.id(pos), nil)
+		if err != nil || pos == len(s.ids)-1 {
+			return x, err
+		}
+		if err := x.FinalizeAll(); err != nil {
+			return nil, fmt.Errorf("reference: token %d: %w", pos, err)
+		}
+	}
 }
 
 // logitRow is the final norm and the head of x [1, H].

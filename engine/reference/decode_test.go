@@ -44,7 +44,7 @@ func TestDecodeMatchesNaiveLoops(t *testing.T) {
 				a.TiedHead = tied
 				w := randomWeights(a, 1)
 				ids := prompt(tokens, a.Vocab)
-				wantIDs, want := naive{a, w}.greedy(ids, engine.DefaultMaxNew)
+				wantIDs, want := naive{a: a, w: w}.greedy(ids, engine.DefaultMaxNew)
 
 				e := mustNew(t, w)
 				got := decode(t, e, ids, engine.DecodeOptions{})

@@ -11,7 +11,8 @@
 // ([Engine.Capture], [Engine.LastHidden]), as one graph for the whole step
 // ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]);
 // [Engine.CaptureMany] runs many prompts and computes their common prefixes once;
-// [Engine.Decode] goes on greedily behind a prefill and keeps every logit row.
+// [Engine.Decode] goes on behind a prompt, run in one batch, in chunks or token by
+// token, greedily or along given tokens, and keeps every logit row.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers,
 // and the backend holds one copy of each weight. The embedding table stays in
 // host memory; the head is uploaded by the first call that needs it.

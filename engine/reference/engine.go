@@ -25,11 +25,13 @@ type Engine struct {
 	finalNorm *tensors.Tensor     // [1, hidden]
 	finalEps  *tensors.Tensor     // [1, 1]
 
-	decode, whole, prefill, norm, logits *graph.Exec
+	decode, whole, prefill, chunkLayer, norm, logits *graph.Exec
 
 	headOnce sync.Once
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
 	headErr  error
+
+	left leftover
 
 	otherOnce sync.Once
 	other     *Engine
@@ -50,8 +52,8 @@ func Open(path string, opts ...Option) (*Engine, error) {
 
 // New makes an engine that runs w. It uploads the layers' weights and keeps w.
 // The constants in w's Arch().PerLayer hold for every run; the faults in
-// Arch().Fault act on the incremental runs only (Capture, CaptureWholeStep,
-// LastHidden, and what Decode does behind its prefill).
+// Arch().Fault act where [engine.Fault] says: those of single sequences on
+// Capture, CaptureWholeStep, LastHidden, and on what Decode runs token by token.
 func New(w engine.Weights, opts ...Option) (*Engine, error) {
 	set, err := newSettings(opts)
 	if err != nil {
@@ -112,6 +114,7 @@ func (e *Engine) makeGraphs() error {
 		{&e.decode, "decode layer", e.decodeGraph},
 		{&e.whole, "whole step", e.wholeStepGraph},
 		{&e.prefill, "prefill layer", e.prefillGraph},
+		{&e.chunkLayer, "chunk layer", e.chunkGraph},
 		{&e.norm, "final norm", e.normGraph},
 		{&e.logits, "logits", e.logitsGraph},
 	} {

@@ -37,7 +37,7 @@ func TestMatchesNaiveLoops(t *testing.T) {
 	for _, tokens := range []int{1, 2, 7, 70} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
 			ids := prompt(tokens, w.arch.Vocab)
-			want := naive{w.arch, w}.rows(ids)
+			want := naive{a: w.arch, w: w}.rows(ids)
 			e32 := mustNew(t, w)
 			e64, err := e32.Float64()
 			require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestSplitLinearMatchesNaiveLoops(t *testing.T) {
 	w := randomWeights(a, 3)
 	ids := []int{3, 9}
 	e := mustNew(t, w, reference.WithDType(reference.Float64))
-	requireClose(t, capture(t, e, ids).Rows(), naive{a, w}.rows(ids), float64Bound)
+	requireClose(t, capture(t, e, ids).Rows(), naive{a: a, w: w}.rows(ids), float64Bound)
 }
 
 func TestCompositionsAreBitIdentical(t *testing.T) {
@@ -132,7 +132,7 @@ func TestLayerReproducesRows(t *testing.T) {
 	}
 	got, err := tr64.Layer(bg, 1, in)
 	require.NoError(t, err)
-	m := naive{w.arch, w}
+	m := naive{a: w.arch, w: w}
 	var xs [][]float64
 	table := m.tensor("model.embed_tokens.weight")
 	for _, id := range ids {
@@ -160,7 +160,7 @@ func TestHiddenStateNormAndLogits(t *testing.T) {
 		a := smallArch()
 		a.TiedHead = tied
 		w := randomWeights(a, 1)
-		m := naive{a, w}
+		m := naive{a: a, w: w}
 		ids := prompt(6, a.Vocab)
 		e := mustNew(t, w, reference.WithDType(reference.Float64))
 		rows := capture(t, e, ids).Rows()

@@ -12,6 +12,9 @@ import (
 type schedule struct {
 	arch engine.Arch
 	ids  []int
+	// base is how many slots of the cache are taken by something else: position
+	// pos is written to slot base+pos, and attends to the slots up to there.
+	base int
 }
 
 // id is the token embedded at position pos.
@@ -40,16 +43,25 @@ func (s schedule) rotation(layer, pos int) (q, k int) {
 	return k + s.arch.PerLayer[layer].QueryOffset, k
 }
 
-// nowhere is a cache position that no cache has: writing there writes nothing.
+// nowhere is a cache slot that no cache has: writing there writes nothing.
 const nowhere = -1
 
-// write is the cache position that a layer writes at position pos.
+// write is the cache slot that a layer writes at position pos.
 func (s schedule) write(layer, pos int) int {
 	f := s.arch.Fault
 	if f.StaleCache && layer == f.StaleLayer && pos == s.fromEnd(f.StalePosition) {
 		return nowhere
 	}
-	return pos
+	return s.base + pos
+}
+
+// chunkOffset is what the positions of a chunk that starts at position from are
+// rotated too far.
+func (s schedule) chunkOffset(from int) int {
+	if from == 0 {
+		return 0
+	}
+	return s.arch.Fault.ChunkShift
 }
 
 // checkArch refuses an architecture that can't be computed as it stands.

@@ -65,11 +65,11 @@ func TestPlantedFaults(t *testing.T) {
 
 			double, err := e.Float64()
 			require.NoError(t, err)
-			requireClose(t, capture(t, double, ids).Rows(), naive{a, w}.rows(ids), float64Bound)
+			requireClose(t, capture(t, double, ids).Rows(), naive{a: a, w: w}.rows(ids), float64Bound)
 			if c.batched {
 				b, err := double.CaptureBatched(bg, ids)
 				require.NoError(t, err)
-				requireClose(t, b, naive{a, w}.rows(ids), float64Bound)
+				requireClose(t, b, naive{a: a, w: w}.rows(ids), float64Bound)
 			}
 		})
 	}

@@ -62,9 +62,8 @@ func (e *Engine) Logits(ctx context.Context, row []float64) ([]float64, error) {
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(*progress) ([]float64, error) {
-		e.headOnce.Do(e.uploadHead)
-		if e.headErr != nil {
-			return nil, e.headErr
+		if err := e.needHead(); err != nil {
+			return nil, err
 		}
 		x, err := upload(e.dev, row, 1, e.arch.Hidden)
 		if err != nil {
@@ -85,6 +84,12 @@ func (e *Engine) Head() (engine.Tensor, error) {
 		return engine.Tensor{Shape: shape, Data: e.embed}, nil
 	}
 	return fetch(e.weights, headName, shape)
+}
+
+// needHead sees to it that the head is on the backend.
+func (e *Engine) needHead() error {
+	e.headOnce.Do(e.uploadHead)
+	return e.headErr
 }
 
 func (e *Engine) uploadHead() {

@@ -70,35 +70,44 @@ func (c kvCache) bytes(positions int) int64 {
 // take copies the first positions of every layer of from into c.
 func (c kvCache) take(from kvCache, positions int) error {
 	for n := range c.k {
-		if err := copyPositions(c.k[n], from.k[n], positions); err != nil {
-			return fmt.Errorf("reference: layer %d: keys: %w", n, err)
-		}
-		if err := copyPositions(c.v[n], from.v[n], positions); err != nil {
-			return fmt.Errorf("reference: layer %d: values: %w", n, err)
+		if err := c.write(n, 0, from.k[n], from.v[n], 0, positions); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// copyPositions copies the first positions of src into dst, both of one dtype
-// and of the shape [..., positions, d], the capacities of their own. Bits stay
-// as they are.
-func copyPositions(dst, src *tensors.Tensor, positions int) error {
+// write copies positions slots of keys and values, from slot from on, into layer
+// n's from slot at on.
+func (c kvCache) write(n, at int, keys, values *tensors.Tensor, from, positions int) error {
+	if err := copyPositions(c.k[n], at, keys, from, positions); err != nil {
+		return fmt.Errorf("reference: layer %d: keys: %w", n, err)
+	}
+	if err := copyPositions(c.v[n], at, values, from, positions); err != nil {
+		return fmt.Errorf("reference: layer %d: values: %w", n, err)
+	}
+	return nil
+}
+
+// copyPositions copies positions slots of src, from slot start on, into dst from
+// slot at on, both of one dtype and of the shape [..., slots, d], the capacities
+// of their own. Bits stay as they are.
+func copyPositions(dst *tensors.Tensor, at int, src *tensors.Tensor, start, positions int) error {
 	to, from := dst.Shape().Dimensions, src.Shape().Dimensions
 	axis := len(to) - 2
 	d, room, have := to[axis+1], to[axis], from[axis]
 	heads := dst.Size() / (room * d)
-	if positions > room || positions > have || dst.DType() != src.DType() || src.Size() != heads*have*d {
-		return fmt.Errorf("%d positions of %v %v into %v %v", positions, src.DType(), from, dst.DType(), to)
+	if at < 0 || start < 0 || at+positions > room || start+positions > have || dst.DType() != src.DType() || src.Size() != heads*have*d {
+		return fmt.Errorf("%d positions from %d on of %v %v into %v %v from %d on", positions, start, src.DType(), from, dst.DType(), to, at)
 	}
 	var inner error
 	err := src.ConstFlatData(func(f any) {
 		inner = dst.MutableFlatData(func(t any) {
 			switch f := f.(type) {
 			case []float32:
-				copyHeads(t.([]float32), f, heads, room*d, have*d, positions*d)
+				copyHeads(t.([]float32)[at*d:], f[start*d:], heads, room*d, have*d, positions*d)
 			case []float64:
-				copyHeads(t.([]float64), f, heads, room*d, have*d, positions*d)
+				copyHeads(t.([]float64)[at*d:], f[start*d:], heads, room*d, have*d, positions*d)
 			}
 		})
 	})

@@ -14,7 +14,16 @@ import (
 type naive struct {
 	a engine.Arch
 	w engine.Weights
+	// prompt is how many of the tokens are the prompt's, all when 0, and chunk
+	// the length of its chunks, for Fault.ChunkShift.
+	prompt, chunk int
+	// front is what lies in front of the sequence in the cache, per layer, and
+	// behind, when not nil, gets what the sequence itself puts there.
+	front, behind []heads
 }
+
+// heads are the keys (after RoPE) and values of some positions of a layer.
+type heads struct{ k, v [][]float64 }
 
 // position resolves one that counts from the end of a prompt of n tokens.
 func position(p, n int) int {
@@ -88,24 +97,33 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 	bq, bk, bv := load("self_attn.q_proj.bias"), load("self_attn.k_proj.bias"), load("self_attn.v_proj.bias")
 	gate, up, down := load("mlp.gate_proj.weight"), load("mlp.up_proj.weight"), load("mlp.down_proj.weight")
 	d, rep := m.a.HeadDim, m.a.Heads/m.a.KVHeads
-	var ks, vs, out [][]float64
+	var front heads
+	if m.front != nil {
+		front = m.front[n]
+	}
+	lead := len(front.k)
+	ks, vs := append([][]float64(nil), front.k...), append([][]float64(nil), front.v...)
+	var out [][]float64
 	for pos, x := range xs {
 		h := m.norm(x, g1, lp.NormEps)
 		turn, f := pos, m.a.Fault
 		if f.DecodeShift != 0 && pos >= position(f.DecodeFrom, len(xs)) {
 			turn += f.DecodeShift
 		}
+		if m.chunk > 1 && pos >= m.chunk && (m.prompt == 0 || pos < m.prompt) {
+			turn += f.ChunkShift
+		}
 		q := m.rope(m.mul(wq, h, bq), turn+lp.QueryOffset, lp.RopeTheta)
 		ks = append(ks, m.rope(m.mul(wk, h, bk), turn, lp.RopeTheta))
 		vs = append(vs, m.mul(wv, h, bv))
 		if f.StaleCache && n == f.StaleLayer && pos == position(f.StalePosition, len(xs)) {
-			clear(ks[pos])
-			clear(vs[pos])
+			clear(ks[lead+pos])
+			clear(vs[lead+pos])
 		}
 		att := make([]float64, m.a.Heads*d)
 		for head := range m.a.Heads {
 			from := head / rep * d
-			weights := make([]float64, pos+1)
+			weights := make([]float64, lead+pos+1)
 			var sum float64
 			for s := range weights {
 				var dot float64
@@ -135,11 +153,15 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 		}
 		out = append(out, y)
 	}
+	if m.behind != nil {
+		m.behind[n] = heads{ks[lead:], vs[lead:]}
+	}
 	return out
 }
 
-// rows returns the layers+1 rows of the last position.
-func (m naive) rows(ids []int) [][]float64 {
+// stream returns the residual stream of all positions: embed, then the output of
+// each layer.
+func (m naive) stream(ids []int) [][][]float64 {
 	table := m.tensor("model.embed_tokens.weight")
 	var xs [][]float64
 	for _, id := range ids {
@@ -148,12 +170,31 @@ func (m naive) rows(ids []int) [][]float64 {
 	if m.a.Fault.EmbedFirst {
 		xs[len(xs)-1] = xs[0]
 	}
-	rows := [][]float64{xs[len(xs)-1]}
+	all := [][][]float64{xs}
 	for n := range m.a.Layers {
 		xs = m.layer(n, xs)
+		all = append(all, xs)
+	}
+	return all
+}
+
+// rows returns the layers+1 rows of the last position.
+func (m naive) rows(ids []int) (rows [][]float64) {
+	for _, xs := range m.stream(ids) {
 		rows = append(rows, xs[len(xs)-1])
 	}
 	return rows
+}
+
+// forced returns the logits behind the prompt and behind each forced token but
+// the last.
+func (m naive) forced(ids, forced []int) (logits [][]float64) {
+	m.prompt = len(ids)
+	all := m.stream(append(ids[:len(ids):len(ids)], forced[:len(forced)-1]...))
+	for _, row := range all[m.a.Layers][len(ids)-1:] {
+		logits = append(logits, m.logits(row))
+	}
+	return logits
 }
 
 // logits is the final norm and the head of a row.

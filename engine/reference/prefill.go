@@ -36,13 +36,9 @@ type prefilled struct {
 // runPrefill runs a prompt as one prefill with a causal mask.
 func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 	h := e.arch.Hidden
-	embeds := make([]float32, 0, len(ids)*h)
-	for _, id := range ids {
-		embeds = append(embeds, e.embedding(id)...)
-	}
 	var out prefilled
 	var err error
-	if out.x, err = upload(e.dev, embeds, len(ids), h); err != nil {
+	if out.x, err = e.embeddings(ids); err != nil {
 		return prefilled{}, err
 	}
 	ropes := map[[2]float64]tables{}
@@ -76,6 +72,15 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 		out.x = ys[0]
 		out.caches.k, out.caches.v = append(out.caches.k, ys[1]), append(out.caches.v, ys[2])
 	}
+}
+
+// embeddings are the rows of the table for ids, [len(ids), H].
+func (e *Engine) embeddings(ids []int) (*tensors.Tensor, error) {
+	rows := make([]float32, 0, len(ids)*e.arch.Hidden)
+	for _, id := range ids {
+		rows = append(rows, e.embedding(id)...)
+	}
+	return upload(e.dev, rows, len(ids), e.arch.Hidden)
 }
 
 // prefillTables makes the tables of all positions, or takes them from ropes.

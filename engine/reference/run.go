@@ -64,7 +64,7 @@ func (r *run) token(p *progress, s schedule, pos, id int, keep func(*tensors.Ten
 // rows of the last one. after, when not nil, is called behind each token with
 // the number of positions that the cache then holds.
 func (r *run) prompt(p *progress, ids []int, from int, after func(length int) error) ([][]float64, error) {
-	s := schedule{r.e.arch, ids}
+	s := schedule{arch: r.e.arch, ids: ids}
 	var rows [][]float64
 	for pos := from; pos < len(ids); pos++ {
 		var keep func(*tensors.Tensor) error

@@ -27,7 +27,7 @@ func (e *Engine) decodeGraph(in []*graph.Node) []*graph.Node {
 type tables struct{ cos, sin *tensors.Tensor }
 
 // place is what a layer needs to know about a position: tables for q and k, the
-// last position to attend to and the position to write.
+// last slot of the cache to attend to and the slot to write.
 type place struct {
 	q, k    tables
 	pos, at *tensors.Tensor
@@ -57,7 +57,8 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 		ropes[key{theta, position}] = t
 		return t, nil
 	}
-	here, err := e.dev.index([]int{pos})
+	slot := s.base + pos
+	here, err := e.dev.index([]int{slot})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 		if p.k, err = rope(theta, rotK); err != nil {
 			return nil, err
 		}
-		if at := s.write(n, pos); at != pos {
+		if at := s.write(n, pos); at != slot {
 			if p.at, err = e.dev.index([]int{at}); err != nil {
 				return nil, err
 			}

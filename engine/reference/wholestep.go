@@ -85,7 +85,7 @@ func (e *Engine) runWholeSteps(p *progress, ids []int) (wholeStep, error) {
 // nil, is called behind each with the number of positions that the cache holds.
 func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length int) error) (wholeStep, error) {
 	e := r.e
-	s, a := schedule{e.arch, ids}, e.arch
+	s, a := schedule{arch: e.arch, ids: ids}, e.arch
 	eps := make([]float64, a.Layers)
 	for n := range eps {
 		eps[n] = a.PerLayer[n].NormEps

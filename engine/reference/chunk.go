@@ -1,0 +1,96 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// chunkGraph is one decoder layer on c consecutive positions behind those in the
+// KV cache. Its inputs are x [c, H]; the tables cos and sin for q, then for k,
+// [c, 1, d]; the number of slots in use, an int32 scalar; eps; the cache; the
+// weights. Its outputs are the layer's output [c, H], and the keys (after RoPE)
+// and values of the chunk, [kv, c, d].
+func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
+	c := cursor{in}
+	x := c.take()
+	rq := rotary{c.take(), c.take()}
+	rk := rotary{c.take(), c.take()}
+	filled, eps := c.take(), c.take()
+	cacheK, cacheV := c.take(), c.take()
+	var keys, values *graph.Node
+	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
+		return attendChunk(q, keys, values, cacheK, cacheV, filled)
+	})
+	return []*graph.Node{y, keys, values}
+}
+
+// startByChunk runs the prompt in chunks of at most size positions and returns
+// the last position's row, [1, H].
+func (r *run) startByChunk(p *progress, s schedule, size int) (*tensors.Tensor, error) {
+	h := r.e.arch.Hidden
+	for from := 0; ; from += size {
+		to := min(len(s.ids), from+size)
+		x, err := r.chunk(p, s, from, to)
+		if err != nil {
+			return nil, err
+		}
+		if to < len(s.ids) {
+			if err := x.FinalizeAll(); err != nil {
+				return nil, fmt.Errorf("reference: chunk at %d: %w", from, err)
+			}
+			continue
+		}
+		row, err := download(x, (to-from-1)*h, h)
+		if err != nil {
+			return nil, err
+		}
+		return upload(r.e.dev, row, 1, h)
+	}
+}
+
+// chunk runs the positions from to to-1 of the prompt and returns the last
+// layer's output, [to-from, H].
+func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, error) {
+	e := r.e
+	x, err := e.embeddings(s.ids[from:to])
+	if err != nil {
+		return nil, err
+	}
+	filled, err := e.dev.index([]int{s.base + from})
+	if err != nil {
+		return nil, err
+	}
+	first := from + s.chunkOffset(from)
+	ropes := map[[2]float64]tables{}
+	for n, l := range e.arch.PerLayer {
+		if err := p.step(); err != nil {
+			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
+		}
+		q, err := e.prefillTables(ropes, l.RopeTheta, first+l.QueryOffset, to-from)
+		if err != nil {
+			return nil, err
+		}
+		k, err := e.prefillTables(ropes, l.RopeTheta, first, to-from)
+		if err != nil {
+			return nil, err
+		}
+		args := []any{x, q.cos, q.sin, k.cos, k.sin, filled, e.eps[n], r.cache.k[n], r.cache.v[n]}
+		out, err := call(e.chunkLayer, appendTensors(args, e.layers[n]))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.cache.write(n, s.base+from, out[1], out[2], 0, to-from); err != nil {
+			return nil, err
+		}
+		for _, t := range []*tensors.Tensor{x, out[1], out[2]} {
+			if err := t.FinalizeAll(); err != nil {
+				return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
+			}
+		}
+		x = out[0]
+	}
+	return x, nil
+}
