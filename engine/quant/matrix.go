@@ -14,13 +14,25 @@ const (
 	maxReduction = 1040
 	// tileRows is how many rows of a matrix are expanded to float32 at a time.
 	tileRows = 64
+	// maxWide is the largest matrix that is kept expanded as well: a step of a
+	// decode would expand it for a single row of input.
+	maxWide = 1 << 17
 )
+
+func expand(dst []float32, codes []int8) []float32 {
+	for i, c := range codes {
+		dst[i] = float32(c)
+	}
+	return dst
+}
 
 // matrix is a weight [rows, cols] as int8 codes with one scale per row.
 type matrix struct {
 	rows, cols int
 	codes      []int8
 	scales     []float64
+	// wide are the codes as float32, of a small matrix alone.
+	wide []float32
 }
 
 // newMatrix quantises a row-major weight, with one scale per row or, perTensor,
@@ -47,6 +59,9 @@ func newMatrix(data []float32, rows, cols int, perTensor bool, r rounding) (*mat
 		for j := i * cols; j < (i+1)*cols; j++ {
 			m.codes[j] = int8(r.code(float64(data[j]), m.scales[i]))
 		}
+	}
+	if len(m.codes) <= maxWide {
+		m.wide = expand(make([]float32, len(m.codes)), m.codes)
 	}
 	return m, nil
 }
@@ -131,15 +146,18 @@ func (s *scratch) mulCodes(dst []float64, m *matrix, n int) {
 // [lo, hi) of m to s.sums [n, hi-lo].
 func (s *scratch) integerSums(m *matrix, lo, hi, n int) {
 	width := hi - lo
-	s.tile = grow(s.tile, width*m.cols)
-	for i, c := range m.codes[lo*m.cols : hi*m.cols] {
-		s.tile[i] = float32(c)
+	tile := m.wide
+	if tile != nil {
+		tile = tile[lo*m.cols : hi*m.cols]
+	} else {
+		s.tile = grow(s.tile, width*m.cols)
+		tile = expand(s.tile, m.codes[lo*m.cols:hi*m.cols])
 	}
 	s.product, s.sums = grow(s.product, n*width), grow(s.sums, n*width)
 	for k := 0; k < m.cols; k += maxReduction {
 		length := min(maxReduction, m.cols-k)
 		blasgonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, n, width, length,
-			1, s.codes[k:], m.cols, s.tile[k:], m.cols, 0, s.product, width)
+			1, s.codes[k:], m.cols, tile[k:], m.cols, 0, s.product, width)
 		for i, v := range s.product {
 			if k == 0 {
 				s.sums[i] = float64(v)

@@ -9,7 +9,7 @@ import (
 // sides of the reduction's block length, and with partial sums that cancel late.
 func TestIntegerProductIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, cols := range []int{1, 63, 64, maxReduction - 1, maxReduction, maxReduction + 1, 2*maxReduction + 7, 14336} {
+	for _, cols := range []int{1, 2, 63, 64, maxReduction - 1, maxReduction, maxReduction + 1, 2*maxReduction + 7, 2*maxReduction + 8, 14336} {
 		const n, rows = 3, tileRows + 5
 		for name, draw := range map[string]func(i int) int8{
 			"all 127":         func(int) int8 { return 127 },
@@ -20,6 +20,9 @@ func TestIntegerProductIsExact(t *testing.T) {
 			m := &matrix{rows: rows, cols: cols, codes: make([]int8, rows*cols), scales: make([]float64, rows)}
 			for i := range m.codes {
 				m.codes[i] = draw(i)
+			}
+			if cols%2 == 1 { // either way to the same sums
+				m.wide = expand(make([]float32, len(m.codes)), m.codes)
 			}
 			s := &scratch{codes: make([]float32, n*cols)}
 			for i := range s.codes {
@@ -42,6 +45,28 @@ func TestIntegerProductIsExact(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// Only a small matrix is kept twice.
+func TestSmallMatricesAreKeptExpanded(t *testing.T) {
+	for size, kept := range map[int]bool{maxWide: true, maxWide + 1: false} {
+		data := make([]float32, size)
+		for i := range data {
+			data[i] = float32(i%255 - 127)
+		}
+		m, err := newMatrix(data, 1, size, false, halfEven)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (m.wide != nil) != kept {
+			t.Errorf("%d weights: expanded: %v, want %v", size, m.wide != nil, kept)
+		}
+		for i, v := range m.wide {
+			if v != float32(m.codes[i]) {
+				t.Fatalf("weight %d: got %v, want %d", i, v, m.codes[i])
 			}
 		}
 	}
