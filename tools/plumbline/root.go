@@ -23,6 +23,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newGate,
 	newInspect,
 	newLayers,
+	newMargins,
 	newSelftest,
 }
 
