@@ -86,6 +86,24 @@ func engineFaults() []Mutant {
 			},
 		},
 		{
+			Name: "chunk-position-shift", Place: Nowhere, Named: "decodes whose prompt runs in chunks, against the others; no power on a prompt of one chunk", decode: true,
+			Bug:    "chunks of a prompt behind the first take their positions from an offset that is one too large",
+			Source: "https://github.com/huggingface/transformers/issues/43082",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.ChunkShift = 1
+				return nil
+			},
+		},
+		{
+			Name: "cache-kept", Place: Nowhere, Named: "decodes after another request, from the second on", decode: true,
+			Bug:    "the KV cache isn't emptied between two requests: what the first one left there is attended to by the next",
+			Source: "https://github.com/Blaizzy/mlx-vlm/issues/1715",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.KeepCache = true
+				return nil
+			},
+		},
+		{
 			Name: "final-norm-skipped", Place: Nowhere, Named: namedNorm,
 			Bug:     "the last row of the residual stream goes to the head without the final norm",
 			Source:  "https://github.com/awslabs/keys_values/issues/139",

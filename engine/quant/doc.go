@@ -41,8 +41,9 @@
 //
 // The architecture is that of Qwen2. Planted faults (engine.Fault) and per-layer
 // constants are honoured as package engine documents them; the prompt is run token
-// by token in effect, so they act on it and on the decode alike. No intermediate
-// probe leaves the package. Codes are kept as one byte per weight beside the float
+// by token in effect, so they act on it and on the decode alike; those of chunks,
+// batches and consecutive requests have nothing to act on. No intermediate probe
+// leaves the package. Codes are kept as one byte per weight beside the float
 // weights that they came from, which the caller's Weights keeps alive; those of a
 // matrix of at most 131072 weights as float32 too.
 package quant
