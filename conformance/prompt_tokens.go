@@ -22,7 +22,7 @@ func promptTokens() *Check {
 		Needs: NeedText,
 		Controls: []Control{
 			{Mutant: "bos-doubled", Side: SideCandidate, Layer: -1, Kind: KindInput},
-			{Mutant: "digits-split-otherwise", Side: SideCandidate, Layer: -1, Kind: KindInput},
+			{Mutant: "pre-tokeniser-rule", Side: SideCandidate, Layer: -1, Kind: KindInput},
 			{Mutant: "template-whitespace", Side: SideCandidate, Layer: -1, Kind: KindInput},
 		},
 		Judge: judgePromptTokens,

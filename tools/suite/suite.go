@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures"
+	"github.com/plumbline-go/plumbline/fixtures/tokenizer"
 	"github.com/plumbline-go/plumbline/golden"
 )
 
@@ -31,9 +32,16 @@ func Embedded() (conformance.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Golden, err = golden.Trained()
+	if cfg.Golden, err = golden.Trained(); err != nil {
+		return cfg, err
+	}
 	cfg.GoldenInputs = inputs()
-	return cfg, err
+	text, err := tokenizer.LoadFS(fixtures.Model(), ".")
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Encode = text.Encode
+	return cfg, nil
 }
 
 // Seeded is the suite on the checkpoint that was made for sweeps over planted
@@ -65,7 +73,6 @@ func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 		Candidate:      candidate(w, cache),
 		Cases:          cases,
 		ReferenceCases: 8,
-		AllowPartial:   true, // no check of tokens and logits is built yet
 		Mutants:        planter(w, cases, cache),
 	}, nil
 }
@@ -84,6 +91,9 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 	openCandidate := func(w engine.Weights) (engine.Candidate, error) { return candidate(w, cache.Fork()), nil }
 	return func(cfg conformance.Config, k conformance.Control) (conformance.Config, error) {
 		if planted, ok, err := plantInFiles(cfg, k); ok {
+			return planted, err
+		}
+		if planted, ok, err := plantInTokens(cfg, k); ok {
 			return planted, err
 		}
 		m, err := mutant.Lookup(k.Mutant)
