@@ -50,6 +50,7 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 	if g.needs == 0 && (g.refNeeds == 0 || !judgeReference) {
 		return ev, nil // no check looks at this case
 	}
+	g.text(ev)
 	var resp *engine.Response
 	if g.cfg.Candidate != nil && g.needs != 0 {
 		var err error
@@ -63,7 +64,6 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 	if !judgeReference && ev.Candidate == nil && ev.LogitForm == nil {
 		return ev, nil
 	}
-	g.text(ev)
 	if err := g.idsUsable(ev); err != nil {
 		if g.cfg.Candidate == nil || g.cfg.Cases != nil {
 			return nil, err // the caller's prompts, not the candidate's

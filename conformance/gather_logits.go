@@ -166,8 +166,8 @@ func (g *gatherer) head(ctx context.Context, ev *Evidence, trace engine.Trace, t
 		return nil
 	}
 	last := len(ev.Candidate.Rows) - 1
-	if usable, _ := usableRows(ev.Candidate.Rows[last:]); usable[0] == nil || ev.Profile.Accumulated[last].Missing {
-		return nil
+	if d := ev.Profile; d.Accumulated[last].Missing || d.PostNormLast || d.Rescaled[last] != 0 || d.CopyOf[last] >= 0 {
+		return nil // the last row is a bad one of the dump: it is not what the head was fed
 	}
 	judge, yardRow := g.cfg.Reference, ev.trace.Rows()[last]
 	if a.float {

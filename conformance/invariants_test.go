@@ -70,6 +70,64 @@ func TestLocalError(t *testing.T) {
 	holds(t, "LocalError", conformance.SideCandidate)
 }
 
+// TestPromptTokens: the candidate ran the prompt's own ids.
+func TestPromptTokens(t *testing.T) {
+	holds(t, "PromptTokens", conformance.SideCandidate)
+}
+
+// TestLogitRowContract: row i is the whole row before token i was chosen, and
+// token i is its largest entry.
+func TestLogitRowContract(t *testing.T) {
+	holds(t, "LogitRowContract", conformance.SideReference)
+	holds(t, "LogitRowContract", conformance.SideCandidate)
+}
+
+// TestGreedyGolden: the reference picks what transformers picked wherever that
+// was no tie.
+func TestGreedyGolden(t *testing.T) {
+	if *goldenFlag == "" {
+		onlyOnEmbedded(t)
+	}
+	holds(t, "GreedyGolden", conformance.SideReference)
+}
+
+// TestLogitGolden: the reference matches the logits that transformers recorded.
+func TestLogitGolden(t *testing.T) {
+	if *goldenFlag == "" {
+		onlyOnEmbedded(t)
+	}
+	holds(t, "LogitGolden", conformance.SideReference)
+}
+
+// TestStopRule: decoding stops on a stop id, keeps it, and ends without one only
+// on the budget.
+func TestStopRule(t *testing.T) {
+	holds(t, "StopRule", conformance.SideReference)
+	holds(t, "StopRule", conformance.SideCandidate)
+}
+
+// TestPrefillEqualsDecode: however the prompt is cut, the logits are the same.
+func TestPrefillEqualsDecode(t *testing.T) {
+	holds(t, "PrefillEqualsDecode", conformance.SideReference)
+}
+
+// TestBatchInvariance: a sequence's logits don't depend on its company.
+func TestBatchInvariance(t *testing.T) {
+	holds(t, "BatchInvariance", conformance.SideReference)
+}
+
+// TestLogitCandidate: the candidate's logits match the reference's, along the
+// candidate's own tokens.
+func TestLogitCandidate(t *testing.T) {
+	holds(t, "LogitCandidate", conformance.SideCandidate)
+}
+
+// TestResidualToLogits: final norm and head make the candidate's logits of its
+// own last layer row.
+func TestResidualToLogits(t *testing.T) {
+	holds(t, "ResidualToLogits", conformance.SideCandidate)
+}
+
 // TestNoVacuousPass: something was judged, by value.
 func TestNoVacuousPass(t *testing.T) {
 	holds(t, "NoVacuousPass", conformance.SideSuite)

@@ -4,13 +4,13 @@ package conformance
 func noVacuousPass() *Check {
 	return &Check{
 		ID:   "NoVacuousPass",
-		Rule: "an empty, all-unsupported or all-NaN candidate never conforms: at least one case has rows that were judged by value",
+		Rule: "an empty, all-unsupported or all-NaN candidate never conforms: at least one case has rows or logits that were judged by value",
 		Catches: []string{
 			"0 of 0 reported as passed", "every case skipped", "NaN compared as within tolerance",
 		},
 		Level: Provisional, // it guards the suite; the conclusion has its own rule
 		Sides: []Side{SideSuite},
-		Needs: NeedRows | NeedProfile,
+		Needs: NeedRows | NeedProfile | NeedLogits,
 		Controls: []Control{
 			{Mutant: "answers-nothing", Side: SideSuite, Layer: -1},
 			{Mutant: "all-nan", Side: SideSuite, Layer: -1},
@@ -18,7 +18,7 @@ func noVacuousPass() *Check {
 		},
 		Across: func(run *RunEvidence) *Outcome {
 			for _, ev := range run.Cases {
-				if ev.Profile != nil && ev.CandidateErr == nil {
+				if (ev.Profile != nil || ev.Logits != nil) && ev.CandidateErr == nil {
 					o := pass()
 					return &o
 				}
