@@ -7,6 +7,7 @@ require (
 	github.com/gomlx/compute v0.1.6
 	github.com/gomlx/go-huggingface v0.4.3
 	github.com/gomlx/gomlx v0.28.8
+	github.com/mitsuhiko/minijinja/minijinja-go/v2 v2.24.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/sebdah/goldie/v2 v2.8.0
