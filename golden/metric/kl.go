@@ -20,32 +20,76 @@ import "math"
 // NaN or an infinity, or is empty.
 func KL(ref, cand []float64) float64 {
 	mustMatch("KL", len(cand), len(ref))
-	peakR, okR := largest(ref)
-	peakC, okC := largest(cand)
-	if len(ref) == 0 || !okR || !okC {
+	p, ok := distributionOf(ref)
+	if !ok {
 		return math.NaN()
 	}
-	shift := 0.0 // cand - ref at the reference's first peak
-	for i, r := range ref {
-		if r == peakR {
-			shift = cand[i] - r
-			break
+	defer p.release()
+	return p.kl(cand)
+}
+
+// KLAtScales is [KL] of cand divided by each of the scales, at less than the cost
+// of as many calls: for logits whose unit isn't known. NaN for a scale that isn't
+// positive.
+func KLAtScales(ref, cand []float64, scales ...float64) []float64 {
+	mustMatch("KLAtScales", len(cand), len(ref))
+	out := make([]float64, len(scales))
+	p, ok := distributionOf(ref)
+	if ok {
+		defer p.release()
+	}
+	scaled := borrowRow(len(cand))
+	defer giveRow(scaled)
+	for i, s := range scales {
+		if !ok || !(s > 0) {
+			out[i] = math.NaN()
+			continue
+		}
+		for k, c := range cand {
+			(*scaled)[k] = c / s
+		}
+		out[i] = p.kl(*scaled)
+	}
+	return out
+}
+
+// distribution is the softmax of a row of logits.
+type distribution struct {
+	logits, e []float64 // e is exp(logits - peak): p without its normaliser
+	peak, sum float64
+	at        int // the first index of the peak
+	scratch   *[]float64
+}
+
+// distributionOf returns false for a row that has none. The caller releases it.
+func distributionOf(logits []float64) (d distribution, ok bool) {
+	d.logits = logits
+	if d.peak, ok = largest(logits); !ok || len(logits) == 0 {
+		return d, false
+	}
+	for logits[d.at] != d.peak {
+		d.at++
+	}
+	d.scratch = borrowRow(len(logits))
+	d.e = *d.scratch
+	d.sum = exps(d.e, logits, d.peak)
+	return d, true
+}
+
+func (d *distribution) release() { giveRow(d.scratch) }
+
+func (d *distribution) kl(cand []float64) float64 {
+	peak, ok := largest(cand)
+	if !ok {
+		return math.NaN()
+	}
+	shift := cand[d.at] - d.peak
+	for i, r := range d.logits {
+		if math.Abs(cand[i]-r-shift) > near {
+			return d.klFar(cand, shift, peak)
 		}
 	}
-	e := make([]float64, len(ref)) // exp(ref - peak): p without its normaliser
-	var sum, gap float64
-	for i, r := range ref {
-		x := math.Exp(r - peakR)
-		e[i] = x
-		sum += x
-		if t := math.Abs(cand[i] - r - shift); t > gap {
-			gap = t
-		}
-	}
-	if gap <= near {
-		return klNear(e, sum, ref, cand, shift)
-	}
-	return klFar(e, sum, ref, cand, shift, peakC, peakC-peakR-shift)
+	return d.klNear(cand, shift)
 }
 
 // near is the largest |d| for which exp(d) - 1 - d is summed as a series; above
@@ -55,41 +99,37 @@ const near = 1. / 16
 // klNear is KL where all logits are close once the shift is removed. The two
 // normalisers differ by log(sum p exp(t)) = log1p(sum p expm1(t)), which is as
 // exact as t, however small.
-func klNear(e []float64, sum float64, ref, cand []float64, shift float64) float64 {
+func (d *distribution) klNear(cand []float64, shift float64) float64 {
 	var s float64
-	for i, r := range ref {
+	for i, r := range d.logits {
 		t := cand[i] - r - shift
-		s += e[i] * (t + expTail(t))
+		s += d.e[i] * (t + expTail(t))
 	}
-	shift += math.Log1p(s / sum)
+	shift += math.Log1p(s / d.sum)
 	var kl float64
-	for i, r := range ref {
-		kl += e[i] * expTail(cand[i]-r-shift)
+	for i, r := range d.logits {
+		kl += d.e[i] * expTail(cand[i]-r-shift)
 	}
-	return kl / sum
+	return kl / d.sum
 }
 
-// klFar is KL for any finite rows. peaks is the difference of the two largest
-// logits, less the shift. Terms with a large d use q itself, which can't
-// overflow as exp(d) can.
-func klFar(e []float64, sumE float64, ref, cand []float64, shift, peakC, peaks float64) float64 {
-	f := make([]float64, len(cand)) // exp(cand - peak): q without its normaliser
-	var sumF float64
-	for i, c := range cand {
-		x := math.Exp(c - peakC)
-		f[i] = x
-		sumF += x
-	}
-	delta := peaks + math.Log(sumF/sumE)
-	perE, perF := 1/sumE, 1/sumF
+// klFar is KL for any finite rows. Terms with a large d use q itself, which
+// can't overflow as exp(d) can. peak is cand's.
+func (d *distribution) klFar(cand []float64, shift, peak float64) float64 {
+	scratch := borrowRow(len(cand))
+	defer giveRow(scratch)
+	f := *scratch // exp(cand - peak): q without its normaliser
+	sum := exps(f, cand, peak)
+	delta := peak - d.peak - shift + math.Log(sum/d.sum)
+	perE, perF := 1/d.sum, 1/sum
 	var kl float64
-	for i, r := range ref {
-		d := cand[i] - r - shift - delta
-		p := e[i] * perE
-		if math.Abs(d) <= near {
-			kl += p * expTail(d)
+	for i, r := range d.logits {
+		diff := cand[i] - r - shift - delta
+		p := d.e[i] * perE
+		if math.Abs(diff) <= near {
+			kl += p * expTail(diff)
 		} else {
-			kl += f[i]*perF - p - p*d
+			kl += f[i]*perF - p - p*diff
 		}
 	}
 	return kl

@@ -97,6 +97,29 @@ func TestKLProperties(t *testing.T) {
 	}
 }
 
+func TestKLAtScales(t *testing.T) {
+	ref, cand := row{1, 2, 3, -1}, row{20, 10, 25, 0}
+	got := metric.KLAtScales(ref, cand, 10, 5, 0, -1, nan, inf)
+	for i, want := range []float64{
+		0.19771478791900566812, // mpmath, as in TestKL: the candidate is 2 1 2.5 0
+		metric.KL(ref, row{4, 2, 5, 0}),
+		nan, nan, nan,
+		metric.KL(ref, row{0, 0, 0, 0}),
+	} {
+		if !within(got[i], want, 1e-13) {
+			t.Errorf("scale %d: got %v, want %v", i, got[i], want)
+		}
+	}
+	for _, pair := range [][2]row{{{1, nan}, {1, 2}}, {{1, 2}, {1, inf}}, {nil, nil}} {
+		if got := metric.KLAtScales(pair[0], pair[1], 1); len(got) != 1 || !math.IsNaN(got[0]) {
+			t.Errorf("%v against %v: got %v, want NaN", pair[1], pair[0], got)
+		}
+	}
+	if cand[0] != 20 {
+		t.Errorf("the candidate was changed: %v", cand)
+	}
+}
+
 // The two ways to sum meet: KL grows with the square of a small step, so it moves
 // by little more than 4h where the step crosses from one to the other.
 func TestKLIsContinuous(t *testing.T) {
@@ -371,7 +394,8 @@ func TestLogitLengthsThatDifferPanic(t *testing.T) {
 	for name, fn := range map[string]func(cand, ref []float64) float64{
 		"KL":        func(c, r []float64) float64 { return metric.KL(r, c) },
 		"CentredL2": metric.CentredL2, "Slope": metric.Slope,
-		"Centre": func(c, r []float64) float64 { return metric.Centre(c, r).L2 },
+		"KLAtScales": func(c, r []float64) float64 { return metric.KLAtScales(r, c, 1)[0] },
+		"Centre":     func(c, r []float64) float64 { return metric.Centre(c, r).L2 },
 	} {
 		for _, tt := range [][2]row{{{1, 2, 3}, {1, 2}}, {{1, 2}, {1, 2, 3}}, {nil, {1}}, {{1}, nil}} {
 			func() {

@@ -16,20 +16,17 @@ func Top2(row []float64) (first, second int) {
 	first, second = -1, -1
 	a, b := math.Inf(-1), math.Inf(-1)
 	for i, x := range row {
+		if x <= b && second >= 0 { // nearly all; a NaN isn't
+			continue
+		}
 		switch {
-		case x > a || first < 0:
-			if x != x {
-				return -1, -1
-			}
-			second, b = first, a
-			first, a = i, x
-		case x > b || second < 0:
-			if x != x {
-				return -1, -1
-			}
-			second, b = i, x
 		case x != x:
 			return -1, -1
+		case x > a || first < 0:
+			second, b = first, a
+			first, a = i, x
+		default:
+			second, b = i, x
 		}
 	}
 	return first, second

@@ -16,8 +16,10 @@ func Spearman(cand, ref []float64) float64 {
 		return math.NaN()
 	}
 	n := len(ref)
-	var s sorter
-	ranks := make([]uint32, n)
+	s := sortScratch.Get().(*sorter)
+	defer sortScratch.Put(s)
+	s.resize(n)
+	ranks := s.ranks
 	var rr float64
 	s.sort(ref, nil)
 	for lo, hi := 0, 0; lo < n; lo = hi {

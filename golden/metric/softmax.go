@@ -22,7 +22,7 @@ func LogSoftmax(dst, row []float64) []float64 {
 		}
 		return dst
 	}
-	var sum float64
+	var sum float64 // not by exps: dst may be row
 	for _, x := range row {
 		sum += math.Exp(x - peak)
 	}

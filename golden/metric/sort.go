@@ -6,9 +6,19 @@ import (
 	"slices"
 )
 
-// sorter sorts rows and keeps its memory between two of the same length, which
-// is below 2^31.
-type sorter struct{ sorted, spare []entry }
+// sorter sorts rows of one length, below 2^31, and keeps its memory.
+type sorter struct {
+	sorted, spare []entry
+	ranks         []uint32 // for the caller
+}
+
+// resize makes room for rows of n elements.
+func (s *sorter) resize(n int) {
+	if cap(s.sorted) < n {
+		s.sorted, s.spare, s.ranks = make([]entry, n), make([]entry, n), make([]uint32, n)
+	}
+	s.sorted, s.spare, s.ranks = s.sorted[:n], s.spare[:n], s.ranks[:n]
+}
 
 // entry is an element of a row: a key, which orders as the values do and is
 // equal where they are, above its load.
@@ -23,15 +33,12 @@ const fewest = 1024
 
 // sort leaves the row's elements in sorted, smallest first. An element's load is
 // that of its index, or the index itself where loads is nil. The row holds no
-// NaN.
+// NaN and has the length that the sorter was resized to.
 //
 // The values of a dump are float32 or int32, so 32 bits order them, and three
 // rounds of counting sort a vocabulary of 151,936 some ten times as fast as
 // comparing does. Other rows are compared first, and keyed by their place.
 func (s *sorter) sort(row []float64, loads []uint32) {
-	if len(s.sorted) != len(row) {
-		s.sorted, s.spare = make([]entry, len(row)), make([]entry, len(row))
-	}
 	if len(row) >= fewest && (s.keyInts(row) || s.keyFloats(row)) {
 		s.load(loads)
 		s.count()
@@ -90,36 +97,73 @@ func (s *sorter) keyInts(row []float64) bool {
 	return true
 }
 
-// count sorts by the keys, digit after digit from the lowest (radix sort; D. E.
-// Knuth, "The Art of Computer Programming" 3, 5.2.5). Digits in which no two keys
-// differ are left out: the logits of an integer engine mostly fill 22 bits.
+// count sorts by the keys without comparing (radix sort; D. E. Knuth, "The Art of
+// Computer Programming" 3, 5.2.5): first by their upper digit, then each run of
+// one upper digit by the other two, the lowest first. A run mostly fits the
+// fastest cache.
 func (s *sorter) count() {
-	const rounds, digit = 3, 11
-	var counts [rounds][1 << digit]uint32
+	var upper [1 << upperDigit]uint32
 	for _, e := range s.sorted {
-		v := e.key()
-		counts[0][v&(1<<digit-1)]++
-		counts[1][v>>digit&(1<<digit-1)]++
-		counts[2][v>>(2*digit)]++
+		upper[e>>(64-upperDigit)]++
 	}
-	first := s.sorted[0].key()
-	for k := range rounds {
-		place := &counts[k]
-		if place[first>>(k*digit)&(1<<digit-1)] == uint32(len(s.sorted)) {
-			continue
+	starts(upper[:])
+	for _, e := range s.sorted {
+		at := &upper[e>>(64-upperDigit)]
+		s.spare[*at] = e
+		*at++
+	}
+	from := uint32(0)
+	for _, to := range upper {
+		if to > from {
+			countRun(s.spare[from:to], s.sorted[from:to])
+			from = to
 		}
-		at := uint32(0)
-		for i, n := range place {
-			place[i], at = at, at+n
-		}
-		shift := 32 + k*digit
-		from, to := s.sorted, s.spare
-		for _, e := range from {
-			p := &place[e>>shift&(1<<digit-1)]
-			to[*p] = e
-			*p++
-		}
-		s.sorted, s.spare = to, from
+	}
+}
+
+const (
+	upperDigit = 11
+	digits     = 21 // the other bits of a key
+	lowDigit   = 11
+)
+
+// countRun sorts a run of keys with one upper digit, and leaves the result in
+// out.
+func countRun(run, out []entry) {
+	if len(run) < 64 {
+		copy(out, run)
+		slices.SortFunc(out, func(x, y entry) int { return cmp.Compare(x.key(), y.key()) })
+		return
+	}
+	var low [1 << lowDigit]uint32
+	var middle [1 << (digits - lowDigit)]uint32
+	for _, e := range run {
+		low[e>>32%(1<<lowDigit)]++
+		middle[e>>(32+lowDigit)%(1<<(digits-lowDigit))]++
+	}
+	starts(low[:])
+	for _, e := range run {
+		at := &low[e>>32%(1<<lowDigit)]
+		out[*at] = e
+		*at++
+	}
+	if middle[run[0]>>(32+lowDigit)%(1<<(digits-lowDigit))] == uint32(len(run)) {
+		return // they don't differ further up
+	}
+	starts(middle[:])
+	for _, e := range out {
+		at := &middle[e>>(32+lowDigit)%(1<<(digits-lowDigit))]
+		run[*at] = e
+		*at++
+	}
+	copy(out, run)
+}
+
+// starts turns counts into the places where their elements start.
+func starts(counts []uint32) {
+	at := uint32(0)
+	for i, n := range counts {
+		counts[i], at = at, at+n
 	}
 }
 

@@ -84,29 +84,13 @@ func (m *meter) measure(p *Position, ref, cand []float64, top1, top2 int) {
 	nan := math.NaN()
 	p.Regret, p.KL, p.KLRowScale = nan, nan, nan
 	if m.refUnit {
-		p.Regret = metric.Regret(ref, p.CandToken)
+		p.Regret = p.ChoiceMargin // the normaliser cancels, see metric.Regret
 	}
-	switch {
-	case m.refUnit && !m.candInt:
+	if m.refUnit && !m.candInt {
 		p.KL = metric.KL(ref, cand)
-	case m.refUnit:
-		p.KLRowScale = klAtScale(ref, cand, c.Slope)
-	}
-	if m.candInt || !m.refUnit {
+	} else {
 		p.CentredL2 = nan
 	}
 	p.refSq = c.WantStd * c.WantStd * float64(len(ref))
 	p.dot = c.Slope * p.refSq
-}
-
-// klAtScale is KL with the candidate's logits divided by scale, in place of
-// which cand is left. NaN for a scale that turns the order round.
-func klAtScale(ref, cand []float64, scale float64) float64 {
-	if !(scale > 0) {
-		return math.NaN()
-	}
-	for i := range cand {
-		cand[i] /= scale
-	}
-	return metric.KL(ref, cand)
 }

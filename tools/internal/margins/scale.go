@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
 // Scale is how many steps of a candidate's int32 logits make one of the
@@ -63,16 +64,21 @@ func (res *Result) scale(ctx context.Context, candFolder, refFolder *dumpfmt.Fol
 	return nil
 }
 
+// klAt reads the rows again, which have been looked at.
 func (c *Case) klAt(scale float64, cand, ref *side) error {
 	refRow, candRow := make([]float64, ref.vocab), make([]float64, cand.vocab)
 	for i := range c.Positions {
-		if err := ref.read(i, refRow); err != nil {
-			return err
+		p := &c.Positions[i]
+		for _, s := range []struct {
+			*side
+			dst []float64
+		}{{ref, refRow}, {cand, candRow}} {
+			if err := s.row(i, s.dst); err != nil {
+				return &Fault{Side: s.name, Kind: Format, File: s.path, Row: i, Err: err}
+			}
 		}
-		if err := cand.read(i, candRow); err != nil {
-			return err
-		}
-		c.Positions[i].KL = klAtScale(refRow, candRow, scale)
+		kl := metric.KLAtScales(refRow, candRow, scale, p.Scale)
+		p.KL, p.KLRowScale = kl[0], kl[1]
 	}
 	return nil
 }
