@@ -55,6 +55,13 @@ type Fault struct {
 	// is reset between two requests and the cache isn't. It acts on Decode,
 	// prompt and new tokens, from the engine's second decode on.
 	KeepCache bool
+	// BatchPaddingUnmasked lets sequences of a batch attend to the padding in
+	// front of them. It acts on DecodeBatch where the prompts' lengths differ.
+	BatchPaddingUnmasked bool
+	// BatchRowStale keeps the KV cache of all sequences of a batch but its first
+	// from being written in decode steps: the row keeps what a reset cache holds,
+	// zeros. It acts on DecodeBatch, behind the prompts.
+	BatchRowStale bool
 }
 
 // Clone returns a copy that shares no memory with a.

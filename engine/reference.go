@@ -34,6 +34,12 @@ type Reference interface {
 	Head() (Tensor, error)
 	// Decode decodes a prompt greedily, or along given tokens.
 	Decode(ctx context.Context, ids []int, o DecodeOptions) (Decoded, error)
+	// DecodeBatch decodes several prompts together along given tokens, as one
+	// batch: prompts of unequal lengths are padded on the left, and the padding is
+	// masked. forced has one list per prompt, at least one token each and as many
+	// in all. The result is, per prompt, the rows that Decode gives with Forced,
+	// but for rounding, whatever the order of the prompts and their company.
+	DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error)
 	// Float64 returns the same model in float64 on the same graphs: the
 	// yardstick of float32 error. It is the receiver if that is float64.
 	Float64() (Reference, error)

@@ -63,17 +63,16 @@ func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, err
 	if err != nil {
 		return nil, err
 	}
-	first := from + s.chunkOffset(from)
-	ropes := map[[2]float64]tables{}
+	ropes, positions := ropeMemo{}, consecutive(from+s.chunkOffset(from), to-from)
 	for n, l := range e.arch.PerLayer {
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
 		}
-		q, err := e.prefillTables(ropes, l.RopeTheta, first+l.QueryOffset, to-from)
+		q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
 		if err != nil {
 			return nil, err
 		}
-		k, err := e.prefillTables(ropes, l.RopeTheta, first, to-from)
+		k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
 		if err != nil {
 			return nil, err
 		}
@@ -85,10 +84,8 @@ func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, err
 		if err := r.cache.write(n, s.base+from, out[1], out[2], 0, to-from); err != nil {
 			return nil, err
 		}
-		for _, t := range []*tensors.Tensor{x, out[1], out[2]} {
-			if err := t.FinalizeAll(); err != nil {
-				return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
-			}
+		if err := finalize(x, out[1], out[2]); err != nil {
+			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
 		}
 		x = out[0]
 	}

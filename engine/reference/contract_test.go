@@ -31,6 +31,10 @@ func runs(e *reference.Engine) map[string]func(context.Context, []int) error {
 			_, err := e.Decode(ctx, ids, engine.DecodeOptions{MaxNew: 1, Chunk: 8})
 			return err
 		},
+		"DecodeBatch": func(ctx context.Context, ids []int) error {
+			_, err := e.DecodeBatch(ctx, [][]int{{1}, ids}, [][]int{{1}, {1}})
+			return err
+		},
 		"LastHidden": func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
 	}
 }

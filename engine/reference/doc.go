@@ -12,7 +12,8 @@
 // ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]);
 // [Engine.CaptureMany] runs many prompts and computes their common prefixes once;
 // [Engine.Decode] goes on behind a prompt, run in one batch, in chunks or token by
-// token, greedily or along given tokens, and keeps every logit row.
+// token, greedily or along given tokens, and keeps every logit row;
+// [Engine.DecodeBatch] does so for several prompts as one padded batch.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers,
 // and the backend holds one copy of each weight. The embedding table stays in
 // host memory; the head is uploaded by the first call that needs it.
@@ -35,8 +36,8 @@
 //
 // The family qwen2 is implemented; any other is an [engine.UnsupportedError].
 // Attention is full causal attention with the default rotary embedding. There
-// is no sampling, no batching of prompts and no tokenizer. Nothing is downloaded:
-// a checkpoint is a local folder or an [io/fs.FS].
+// is no sampling and no tokenizer. Nothing is downloaded: a checkpoint is a local
+// folder or an [io/fs.FS].
 //
 // The go backend's matrix products keep addresses as uintptr, which the checks
 // that -race turns on take for a fault: run the race detector with

@@ -25,7 +25,9 @@ type Engine struct {
 	finalNorm *tensors.Tensor     // [1, hidden]
 	finalEps  *tensors.Tensor     // [1, 1]
 
-	decode, whole, prefill, chunkLayer, norm, logits *graph.Exec
+	decode, whole, prefill, chunkLayer *graph.Exec
+	batchPrefill, batchDecode          *graph.Exec
+	norm, logits                       *graph.Exec
 
 	headOnce sync.Once
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
@@ -115,6 +117,8 @@ func (e *Engine) makeGraphs() error {
 		{&e.whole, "whole step", e.wholeStepGraph},
 		{&e.prefill, "prefill layer", e.prefillGraph},
 		{&e.chunkLayer, "chunk layer", e.chunkGraph},
+		{&e.batchPrefill, "batched prefill layer", e.batchPrefillGraph},
+		{&e.batchDecode, "batched decode layer", e.batchDecodeGraph},
 		{&e.norm, "final norm", e.normGraph},
 		{&e.logits, "logits", e.logitsGraph},
 	} {

@@ -32,7 +32,7 @@ func (e *Engine) normGraph(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{rmsNorm(in[0], in[1], in[2])}
 }
 
-// logitsGraph is the final norm and the head of x [1, H].
+// logitsGraph is the final norm and the head of x [T, H].
 func (e *Engine) logitsGraph(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{linearBlocks(rmsNorm(in[0], in[1], in[2]), in[3:])}
 }

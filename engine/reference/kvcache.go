@@ -29,11 +29,21 @@ type kvCache struct {
 
 // newKVCache is a cache of zeros.
 func (e *Engine) newKVCache(capacity int) (kvCache, error) {
+	return e.newCache(e.arch.KVHeads, capacity, e.arch.HeadDim)
+}
+
+// newBatchCache is a cache of zeros for several sequences, per layer [sequences,
+// kv heads, capacity, head dim].
+func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
+	return e.newCache(sequences, e.arch.KVHeads, capacity, e.arch.HeadDim)
+}
+
+func (e *Engine) newCache(dims ...int) (kvCache, error) {
 	c := kvCache{k: make([]*tensors.Tensor, e.arch.Layers), v: make([]*tensors.Tensor, e.arch.Layers)}
 	for i := range c.k {
 		for _, t := range []**tensors.Tensor{&c.k[i], &c.v[i]} {
 			var err error
-			if *t, err = e.dev.zeros(e.arch.KVHeads, capacity, e.arch.HeadDim); err != nil {
+			if *t, err = e.dev.zeros(dims...); err != nil {
 				return kvCache{}, err
 			}
 		}
@@ -49,13 +59,7 @@ func (e *Engine) capacity(tokens int) int {
 }
 
 // finalize frees the cache.
-func (c kvCache) finalize() error {
-	var all []error
-	for _, t := range slices.Concat(c.k, c.v) {
-		all = append(all, t.FinalizeAll())
-	}
-	return errors.Join(all...)
-}
+func (c kvCache) finalize() error { return finalize(slices.Concat(c.k, c.v)...) }
 
 // bytes is the memory that the first positions take.
 func (c kvCache) bytes(positions int) int64 {

@@ -20,6 +20,8 @@ type naive struct {
 	// front is what lies in front of the sequence in the cache, per layer, and
 	// behind, when not nil, gets what the sequence itself puts there.
 	front, behind []heads
+	// unwritten leaves zeros in the cache for what comes behind the prompt.
+	unwritten bool
 }
 
 // heads are the keys (after RoPE) and values of some positions of a layer.
@@ -116,7 +118,7 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 		q := m.rope(m.mul(wq, h, bq), turn+lp.QueryOffset, lp.RopeTheta)
 		ks = append(ks, m.rope(m.mul(wk, h, bk), turn, lp.RopeTheta))
 		vs = append(vs, m.mul(wv, h, bv))
-		if f.StaleCache && n == f.StaleLayer && pos == position(f.StalePosition, len(xs)) {
+		if f.StaleCache && n == f.StaleLayer && pos == position(f.StalePosition, len(xs)) || m.unwritten && pos >= m.prompt {
 			clear(ks[lead+pos])
 			clear(vs[lead+pos])
 		}

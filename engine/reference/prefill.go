@@ -41,7 +41,7 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 	if out.x, err = e.embeddings(ids); err != nil {
 		return prefilled{}, err
 	}
-	ropes := map[[2]float64]tables{}
+	ropes, positions := ropeMemo{}, consecutive(0, len(ids))
 	for n := 0; ; n++ {
 		row, err := download(out.x, (len(ids)-1)*h, h)
 		if err != nil {
@@ -54,11 +54,11 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 			return prefilled{}, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
 		l := e.arch.PerLayer[n]
-		q, err := e.prefillTables(ropes, l.RopeTheta, l.QueryOffset, len(ids))
+		q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
 		if err != nil {
 			return prefilled{}, err
 		}
-		k, err := e.prefillTables(ropes, l.RopeTheta, 0, len(ids))
+		k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
 		if err != nil {
 			return prefilled{}, err
 		}
@@ -83,15 +83,29 @@ func (e *Engine) embeddings(ids []int) (*tensors.Tensor, error) {
 	return upload(e.dev, rows, len(ids), e.arch.Hidden)
 }
 
-// prefillTables makes the tables of all positions, or takes them from ropes.
-func (e *Engine) prefillTables(ropes map[[2]float64]tables, theta float64, offset, positions int) (tables, error) {
+// consecutive is n positions from first on.
+func consecutive(first, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = first + i
+	}
+	return out
+}
+
+// ropeMemo has the tables of one list of positions by base and offset: layers
+// with the same constants share their tensors.
+type ropeMemo map[[2]float64]tables
+
+// tablesOf makes the tables of positions, each offset too far, [n, 1, d], or
+// takes them from ropes.
+func (e *Engine) tablesOf(ropes ropeMemo, theta float64, offset int, positions []int) (tables, error) {
 	key := [2]float64{theta, float64(offset)}
 	if t, ok := ropes[key]; ok {
 		return t, nil
 	}
 	d := e.arch.HeadDim
 	var cos, sin []float64
-	for pos := range positions {
+	for _, pos := range positions {
 		c, s := ropeTable(e.set.dtype, theta, pos+offset, d)
 		cos, sin = append(cos, c...), append(sin, s...)
 	}
@@ -101,7 +115,7 @@ func (e *Engine) prefillTables(ropes map[[2]float64]tables, theta float64, offse
 		from []float64
 	}{{&t.cos, cos}, {&t.sin, sin}} {
 		var err error
-		if *side.to, err = upload(e.dev, side.from, positions, 1, d); err != nil {
+		if *side.to, err = upload(e.dev, side.from, len(positions), 1, d); err != nil {
 			return tables{}, err
 		}
 	}
