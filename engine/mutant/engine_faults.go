@@ -104,6 +104,24 @@ func engineFaults() []Mutant {
 			},
 		},
 		{
+			Name: "padding-unmasked", Place: Nowhere, Named: "sequences of a batch with padding in front; no power where all prompts are as long", decode: true,
+			Bug:    "the attention mask of a batch leaves out its padding, which the shorter sequences attend to",
+			Source: "https://github.com/Blaizzy/mlx-vlm/pull/1946",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.BatchPaddingUnmasked = true
+				return nil
+			},
+		},
+		{
+			Name: "batch-row-stale", Place: Nowhere, Named: "sequences of a batch but its first, from the second token on", decode: true,
+			Bug:    "decode steps of a batch are right for its first sequence alone: the others' keys and values never reach the cache",
+			Source: "https://github.com/ml-explore/mlx/issues/3494",
+			weights: func(o *overlay, _ int) error {
+				o.arch.Fault.BatchRowStale = true
+				return nil
+			},
+		},
+		{
 			Name: "final-norm-skipped", Place: Nowhere, Named: namedNorm,
 			Bug:     "the last row of the residual stream goes to the head without the final norm",
 			Source:  "https://github.com/awslabs/keys_values/issues/139",

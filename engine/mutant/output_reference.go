@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// spoiledOutput is a reference whose Decode has an output fault.
+// spoiledOutput is a reference whose decodes have an output fault.
 type spoiledOutput struct {
 	engine.Reference
 	m  Mutant
@@ -35,6 +35,32 @@ func (s spoiledOutput) Decode(ctx context.Context, ids []int, o engine.DecodeOpt
 		return engine.Decoded{}, s.m.errorf("decode: %w", err)
 	}
 	return engine.Decoded{OutputIDs: out.ids, Logits: out.rows, StopReason: out.reason}, nil
+}
+
+// DecodeBatch has the fault in each sequence. What goes on with another token is
+// decoded alone.
+func (s spoiledOutput) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error) {
+	clean, err := s.Reference.DecodeBatch(ctx, prompts, forced)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][][]float64, len(clean))
+	for i, c := range clean {
+		out := outputOf(engine.Decoded{Logits: c})
+		for _, row := range out.rows {
+			out.ids = append(out.ids, chosen(row))
+		}
+		o := engine.DecodeOptions{Forced: forced[i]}
+		site := outputSite{at: s.at, most: len(c), forced: true,
+			goOn: func(ctx context.Context, behind []int, n int, stop []int) (output, error) {
+				return decodeOn(ctx, s.Reference, prompts[i], behind, n, stop, o)
+			}}
+		if err := s.m.output(ctx, site, &out); err != nil {
+			return nil, s.m.errorf("batch, sequence %d: %w", i, err)
+		}
+		rows[i] = out.rows
+	}
+	return rows, nil
 }
 
 // outputOf copies a decode, which others may have been given too.

@@ -56,6 +56,10 @@ func (toyReference) Decode(_ context.Context, ids []int, o engine.DecodeOptions)
 	return toyDecode(ids, o), nil
 }
 
+func (r toyReference) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error) {
+	return decodeEach(ctx, r, prompts, forced)
+}
+
 // toySide decodes 4 tokens unless asked otherwise.
 type toySide struct {
 	silent   bool // tells no ids
@@ -265,7 +269,13 @@ func TestOutputFaultsOfAForcedDecode(t *testing.T) {
 		got, err := faulty.Decode(t.Context(), []int{0}, engine.DecodeOptions{MaxNew: 1, Stop: []int{2, 4}, Forced: []int{1, 4, 0}})
 		require.NoError(t, err)
 		assert.Equal(t, want, got, name)
+
+		// a batch has the fault in each of its sequences
+		batch, err := faulty.DecodeBatch(t.Context(), [][]int{{0}, {3, 0}}, [][]int{{1, 4, 0}, {1, 4, 0}})
+		require.NoError(t, err)
+		assert.Equal(t, [][][]float64{want.Logits, want.Logits}, batch, name)
 	}
+	require.Equal(t, toyRows(), toyModel, "the clean decodes were written")
 }
 
 // What a candidate is asked when it must go on with another token: the same case

@@ -11,11 +11,12 @@ import (
 // need it.
 //
 // A fault of the decode path (a stale cache row, a position off by one in
-// decode, the wrong token embedded) acts on the incremental runs alone: the
-// batched prefill, the float64 model, the checkpoint and the norms are the
-// clean side's, since they are what such a fault is seen against. Other engine
-// faults are in all of it. A capture fault is in what Capture returns, a
-// fault of the output in what Decode returns, and nowhere else.
+// decode, the wrong token embedded, padding that isn't masked) acts on captures
+// token by token and on decodes alone: the batched prefill, the float64 model, the
+// checkpoint, the norms and the head are the clean side's, since they are what
+// such a fault is seen against. Other engine faults are in all of it. A capture
+// fault is in what Capture returns, an output fault in what Decode and DecodeBatch
+// return, and nowhere else.
 func (m Mutant) Reference(clean engine.Reference, open func(engine.Weights) (engine.Reference, error), at int) (engine.Reference, error) {
 	if !m.InReference() {
 		return nil, m.unsupported("a reference")
@@ -63,6 +64,10 @@ func (d decodeFaulty) LastHidden(ctx context.Context, ids []int) ([]float64, err
 
 func (d decodeFaulty) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error) {
 	return d.faulty.Decode(ctx, ids, o)
+}
+
+func (d decodeFaulty) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error) {
+	return d.faulty.DecodeBatch(ctx, prompts, forced)
 }
 
 // spoiled is a reference whose Capture has a capture fault.

@@ -68,6 +68,23 @@ func (s standIn) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) 
 	}
 	return d, err
 }
+
+// DecodeBatch is one decode after the other.
+func (s standIn) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error) {
+	return decodeEach(ctx, s, prompts, forced)
+}
+
+func decodeEach(ctx context.Context, ref engine.Reference, prompts, forced [][]int) (rows [][][]float64, err error) {
+	for i, ids := range prompts {
+		d, err := ref.Decode(ctx, ids, engine.DecodeOptions{Forced: forced[i]})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, d.Logits)
+	}
+	return rows, nil
+}
+
 func (s standIn) Float32() (engine.Reference, error) { return s, nil }
 
 func (s standIn) Float64() (engine.Reference, error) { return s, nil }
@@ -182,5 +199,8 @@ func TestEngineFaultsOfAReference(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, wantDecode, decode, name)
 		assert.NotEqual(t, cleanDecode, decode, name)
+		batch, err := ref.DecodeBatch(t.Context(), [][]int{ids}, [][]int{forced.Forced})
+		require.NoError(t, err)
+		assert.Equal(t, [][][]float64{wantDecode.Logits}, batch, name)
 	}
 }

@@ -53,6 +53,8 @@ var engineCases = map[string]struct {
 	"decode-position-shift": {arch: func(a *engine.Arch) { a.Fault = engine.Fault{DecodeShift: 1, DecodeFrom: -1} }, first: 1},
 	"first-token-embedding": {arch: func(a *engine.Arch) { a.Fault = engine.Fault{EmbedFirst: true} }, first: 0},
 	"chunk-position-shift":  {arch: func(a *engine.Arch) { a.Fault = engine.Fault{ChunkShift: 1} }, first: 30},
+	"padding-unmasked":      {arch: func(a *engine.Arch) { a.Fault = engine.Fault{BatchPaddingUnmasked: true} }, first: 30},
+	"batch-row-stale":       {arch: func(a *engine.Arch) { a.Fault = engine.Fault{BatchRowStale: true} }, first: 30},
 	"cache-kept":            {arch: func(a *engine.Arch) { a.Fault = engine.Fault{KeepCache: true} }, first: 30},
 	"final-norm-skipped":    {tensors: []string{"model.norm.weight"}, arch: func(a *engine.Arch) { a.FinalNormEps = 0x1p60 }, first: 29},
 	"final-norm-ones":       {tensors: []string{"model.norm.weight"}, first: 29},
