@@ -164,7 +164,7 @@ func Builtin() *Registry {
 		logitGolden(),
 		stopRule(),
 		prefillEqualsDecode(),
-		// batchInvariance(),
+		batchInvariance(),
 		provenance(),
 		residualCandidate(),
 		localError(),

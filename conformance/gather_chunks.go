@@ -77,6 +77,7 @@ func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
 		steps = min(steps, len(ev.Decode.Output))
 	}
 	n := len(together)
+	ref := afresh(g.cfg.Reference)
 	for _, turn := range []struct {
 		how string
 		by  int
@@ -86,9 +87,7 @@ func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
 			ev := together[(i+turn.by)%n]
 			prompts, forced = append(prompts, ev.Case.TokenIDs), append(forced, ev.Decode.Output[:steps])
 		}
-		rows, err := any(g.cfg.Reference).(interface {
-			DecodeBatch(context.Context, [][]int, [][]int) ([][][]float64, error)
-		}).DecodeBatch(ctx, prompts, forced)
+		rows, err := ref.DecodeBatch(ctx, prompts, forced)
 		if err != nil {
 			return fmt.Errorf("conformance: batch: %w", err)
 		}
@@ -99,7 +98,7 @@ func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
 	}
 	first, second := together[0], together[1]
 	for _, ev := range []*Evidence{first, second, first} {
-		d, err := g.cfg.Reference.Decode(ctx, ev.Case.TokenIDs, engine.DecodeOptions{Forced: ev.Decode.Output[:steps]})
+		d, err := ref.Decode(ctx, ev.Case.TokenIDs, engine.DecodeOptions{Forced: ev.Decode.Output[:steps]})
 		if err != nil {
 			return fmt.Errorf("conformance: case %s again: %w", ev.Case.Name, err)
 		}

@@ -21,6 +21,15 @@ type remembered struct {
 	float32s func() (engine.Reference, error)
 }
 
+// afresh is the reference without its memory, for a check of what it does when
+// it is asked again.
+func afresh(ref engine.Reference) engine.Reference {
+	if r, ok := ref.(*remembered); ok {
+		return r.Reference
+	}
+	return ref
+}
+
 func remember(ref engine.Reference) engine.Reference {
 	r := &remembered{Reference: ref}
 	in := func(open func() (engine.Reference, error)) func() (engine.Reference, error) {

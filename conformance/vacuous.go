@@ -4,7 +4,7 @@ package conformance
 func noVacuousPass() *Check {
 	return &Check{
 		ID:   "NoVacuousPass",
-		Rule: "an empty, all-unsupported or all-NaN candidate never conforms: at least one case has rows or logits that were judged by value",
+		Rule: "an empty, all-unsupported or all-NaN candidate never conforms: in at least one case all rows and logits that it has were judged by value",
 		Catches: []string{
 			"0 of 0 reported as passed", "every case skipped", "NaN compared as within tolerance",
 		},
@@ -18,7 +18,7 @@ func noVacuousPass() *Check {
 		},
 		Across: func(run *RunEvidence) *Outcome {
 			for _, ev := range run.Cases {
-				if (ev.Profile != nil || ev.Logits != nil) && ev.CandidateErr == nil {
+				if ev.judgedByValue() {
 					o := pass()
 					return &o
 				}
@@ -27,4 +27,11 @@ func noVacuousPass() *Check {
 			return &o
 		},
 	}
+}
+
+// judgedByValue reports whether all that the candidate offered in this case was
+// compared by value, and that it was something.
+func (ev *Evidence) judgedByValue() bool {
+	rows, logits := ev.Profile != nil, ev.Logits != nil
+	return ev.CandidateErr == nil && (rows || logits) && (rows || !ev.Offered) && (logits || ev.LogitForm == nil)
 }
