@@ -184,7 +184,7 @@ func printNaive(w io.Writer, r *marginReport) {
 		return
 	}
 	all := r.Comparable(r.Everything(""))
-	fmt.Fprintf(w, "  why the two differ: %s a flip, where the sides read different inputs; Spearman is %.3f there on average, %.3f or more before\n",
+	fmt.Fprintf(w, "  why the two differ: %s a flip, where the sides read different inputs; Spearman is %.3f there on average, and %.3f or more up to the flip\n",
 		followed(after.N), after.Mean, all.Spearman.Min)
 }
 
