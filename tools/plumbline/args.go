@@ -20,6 +20,18 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// onePrompt allows one PROMPT or none.
+func onePrompt(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return nil
+	}
+	msg := fmt.Sprintf("got %s, want one PROMPT", plural(len(args), "argument"))
+	if f := cmd.Flags().Lookup("stop"); f != nil && f.Changed {
+		msg += "; --stop takes several ids with commas between them"
+	}
+	return usageErrorf("%s", msg)
+}
+
 // plural counts things whose name takes an s.
 func plural(n int, thing string) string {
 	if n == 1 {

@@ -15,10 +15,10 @@ import (
 )
 
 type captureFlags struct {
-	prompts, out string
-	maxNew       int
-	stop         []int
-	noLogits     bool
+	prompts, out, system string
+	maxNew               int
+	stop                 stopFlags
+	noLogits             bool
 }
 
 func newCapture(a *app) *cobra.Command {
@@ -33,10 +33,9 @@ greedy decode: one prefill, then token by token, every logit row kept). Prompts
 with a common prefix share its computation; every number has the bits of a run of
 its own.
 
-A line is {"name": …, "text": …, "token_ids": […]}: the file's base name, the
-already templated text, and its ids. "prompt" and "system" may be there and are
-kept; "stop" is the line's own list of ids that end the decode. Until plumbline
-has a tokenizer, a line with a "prompt" only is refused.
+` + promptLines + ` "stop" is the
+line's own list of ids that end the decode. NAME.json gets what was run: text, token_ids,
+output_ids, decoded, stop, and the line's other keys.
 
 Each case passes the three self-checks of plumbline layers; one that doesn't is
 not written, the others are, and the exit code is 2. The folder appears as a
@@ -46,7 +45,12 @@ none, and a folder that --overwrite was to replace is as it was.`,
   plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref --max-new 32 --stop 2002,2000
   plumbline gate --model ./qwen2 --candidate ref --allow-partial`,
 		Args: exactArgs(0, "none"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.capture(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.stop.check(cmd); err != nil {
+				return err
+			}
+			return a.capture(cmd.Context(), f)
+		},
 	}
 	a.modelFlag(cmd)
 	a.overwriteFlag(cmd)
@@ -54,7 +58,8 @@ none, and a folder that --overwrite was to replace is as it was.`,
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts, one JSON object a line")
 	fl.StringVar(&f.out, "out", "", "the dump folder to write, new or empty")
 	fl.IntVar(&f.maxNew, "max-new", engine.DefaultMaxNew, "most tokens to decode for each prompt")
-	fl.IntSliceVar(&f.stop, "stop", []int{151645, 151643}, "ids that end the decode of a line without its own")
+	f.stop.register(cmd, "ids that end the decode of a line without its own")
+	fl.StringVar(&f.system, "system", defaultSystem, "system prompt of a line without its own")
 	fl.BoolVar(&f.noLogits, "no-logits", false, "no decode, layer dumps only")
 	return cmd
 }
@@ -76,14 +81,21 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 	if f.maxNew < 1 {
 		return usageErrorf("--max-new: got %d, want at least 1; --no-logits decodes nothing", f.maxNew)
 	}
-	for _, id := range f.stop {
-		if id < 0 {
-			return usageErrorf("--stop: got %d, want token ids", id)
-		}
+	if got, bad := unsound(f.system); bad {
+		return usageErrorf("--system: got %s, want %s", got, soundText)
 	}
-	rows, err := readPrompts(f.prompts)
+	rows, err := a.readPrompts(f.prompts, f.system)
 	if err != nil {
 		return err
+	}
+	ckpt, err := a.checkpoint()
+	if err != nil {
+		return err
+	}
+	if !f.noLogits {
+		if f.stop.ids, err = f.stop.within(a, ckpt.Arch().Vocab); err != nil {
+			return err
+		}
 	}
 	ref, err := a.openReference()
 	if err != nil {
@@ -100,6 +112,7 @@ type capturedCase struct {
 	Fingerprint string             `json:"prompt_fingerprint,omitempty"`
 	LogitRows   int                `json:"logit_rows,omitempty"`
 	OutputIDs   []int              `json:"output_ids,omitempty"`
+	Decoded     *string            `json:"decoded,omitempty"`
 	StopReason  *engine.StopReason `json:"stop_reason,omitempty"`
 	Shared      int                `json:"shared_tokens"`
 	Tokens      int                `json:"prompt_tokens"`
@@ -144,7 +157,7 @@ func (a *app) capturePrompts(ctx context.Context, ref capturer, rows []promptRow
 		prompts[i] = r.file.TokenIDs
 	}
 	err = ref.CaptureMany(ctx, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
-		out, err := writeCase(ctx, ref, w, rows[c.Index], c, f)
+		out, err := a.writeCase(ctx, ref, w, rows[c.Index], c, f)
 		var bad *selfcheck.Error
 		if errors.As(err, &bad) {
 			out.Failed, err = bad.Error(), nil

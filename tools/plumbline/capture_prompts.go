@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,6 +23,17 @@ type promptRow struct {
 	line int
 	name string
 	file dumpfmt.CaseFile
+	// noText and noIDs say what the line leaves to the model's chat template and
+	// to its tokenizer.
+	noText, noIDs bool
+	// ownSystem is true when the line says something about the system prompt, if
+	// only that there is none (null).
+	ownSystem bool
+}
+
+// asCase is the row as a candidate is asked for it.
+func (r *promptRow) asCase() engine.Case {
+	return engine.Case{Name: r.name, Text: r.file.Text, TokenIDs: r.file.TokenIDs, Stop: r.file.Stop}
 }
 
 // promptError is a fault in a list of prompts.
@@ -40,10 +52,68 @@ func (e *promptError) Error() string {
 	return fmt.Sprintf("%s: %s: got %s, want %s", at, e.what, e.got, e.want)
 }
 
-// readPrompts reads a JSONL file: one object a line, empty lines apart. name,
-// text and token_ids are required; the other keys are those of a case file, and
-// what a case file says about an output is left out, for it was another run's.
-func readPrompts(path string) ([]promptRow, error) {
+// promptLines says what a list of prompts is, in a command's help.
+const promptLines = `A line is {"name": …, "prompt": …}: the file's base name, and what a user says. The
+chat template of the model's folder makes the text of it and of "system" (--system
+where the line has none; null is no system prompt), the tokenizer the ids. A line may
+bring the templated "text" itself, and "token_ids", which then count.`
+
+// readPrompts reads a list of prompts and makes the texts and ids that it
+// doesn't have itself; system is the system prompt of lines without one.
+func (a *app) readPrompts(path, system string) ([]promptRow, error) {
+	rows, err := parsePrompts(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.text()
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if err := rows[i].complete(a, m, path, system); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// complete makes text and ids as far as the line has none. Ids that the
+// tokenizer wouldn't make of the text are run all the same; it is said on
+// standard error.
+func (r *promptRow) complete(a *app, m *modelText, path, system string) error {
+	fail := func(what string, err error) error {
+		hint := ""
+		if m.err != nil {
+			hint = "; a line may bring text and token_ids"
+		} else if r.noText {
+			hint = "; a line may bring its templated text"
+		}
+		return fmt.Errorf("%s:%d: %s: %w%s", path, r.line, what, err, hint)
+	}
+	if r.noText {
+		if !r.ownSystem {
+			r.file.System = &system
+		}
+		var err error
+		if r.file.Text, err = m.template(r.file.System, *r.file.Prompt); err != nil {
+			return fail("prompt", err)
+		}
+	}
+	if r.noIDs {
+		var err error
+		if r.file.TokenIDs, err = m.encode(r.file.Text); err != nil {
+			return fail("text", err)
+		}
+	} else if d := m.differs(r.file.Text, r.file.TokenIDs); d != "" {
+		a.warn("%s:%d: token_ids: %s", dumpfmt.Printable(path), r.line, d)
+	}
+	return nil
+}
+
+// parsePrompts reads a JSONL file: one object a line, empty lines apart. name is
+// required, and prompt or text; the other keys are those of a case file, and what
+// a case file says about an output is left out, for it was another run's.
+func parsePrompts(path string) ([]promptRow, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--prompts: %w", err)
@@ -68,7 +138,7 @@ func readPrompts(path string) ([]promptRow, error) {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		return nil, &promptError{path, 0, "prompts", "none", `at least one line, e.g. {"name": "hi", "text": "…", "token_ids": [1, 2]}`}
+		return nil, &promptError{path, 0, "prompts", "none", `at least one line, e.g. {"name": "hi", "prompt": "Hello!"}`}
 	}
 	return rows, nil
 }
@@ -78,22 +148,38 @@ func parsePrompt(path string, number int, line []byte) (promptRow, error) {
 	bad := func(what, got, want string) (promptRow, error) {
 		return promptRow{}, &promptError{path, number, what, got, want}
 	}
+	// What the line leaves out stands in behind it, so that one strict reader
+	// reads every line, and its offsets are those of the line.
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(line, &keys) == nil { // if not, the strict reader says where
-		const untokenised = "the templated text and its token_ids: plumbline has no tokenizer and no chat template yet"
 		_, text := keys["text"]
 		_, ids := keys["token_ids"]
-		_, prompt := keys["prompt"]
+		prompt := keys["prompt"]
+		_, row.ownSystem = keys["system"]
+		row.noText, row.noIDs = !text, !ids
 		switch {
-		case !text && prompt:
-			return bad(`key "text"`, `"prompt" alone`, untokenised)
-		case text && !ids:
-			return bad(`key "token_ids"`, "nothing", untokenised)
+		case !text && (prompt == nil || string(prompt) == "null"):
+			return bad(`key "prompt"`, "nothing", `a "prompt", or the templated "text"`)
+		case !text:
+			line = withKey(line, `"text":""`)
+		}
+		if !ids {
+			line = withKey(line, `"token_ids":[0]`)
 		}
 	}
 	var err error
 	if row.file, err = dumpfmt.ParseCaseFile(fmt.Sprintf("%s:%d", path, number), line); err != nil {
 		return promptRow{}, err
+	}
+	if row.noIDs {
+		row.file.TokenIDs = nil
+	}
+	for _, s := range []struct{ what, text string }{
+		{"prompt", stringOr(row.file.Prompt, "")}, {"system", stringOr(row.file.System, "")}, {"text", row.file.Text},
+	} {
+		if got, isBad := unsound(s.text); isBad {
+			return bad(s.what, got, soundText)
+		}
 	}
 	const wantName = `a base name for files: no separators, no control characters, no leading dot, not "engine"`
 	raw, ok := row.file.Extra["name"]
@@ -114,21 +200,25 @@ func parsePrompt(path string, number int, line []byte) (promptRow, error) {
 	return row, nil
 }
 
+// withKey appends a key to a JSON object with at least one.
+func withKey(object []byte, key string) []byte {
+	end := bytes.LastIndexByte(object, '}')
+	return slices.Concat(object[:end], []byte(","+key), object[end:])
+}
+
 // checkPrompts holds the rows to the model before any of them is run. maxNew is
 // 0 where nothing is decoded.
-func checkPrompts(path string, rows []promptRow, a engine.Arch, maxNew int) error {
+func checkPrompts(path string, rows []promptRow, arch engine.Arch, maxNew int) error {
 	for _, r := range rows {
-		for i, id := range r.file.TokenIDs {
-			if id >= a.Vocab {
-				return &promptError{path, r.line, fmt.Sprintf("token_ids[%d]", i), fmt.Sprint(id), fmt.Sprintf("0 to %d, the model's vocabulary", a.Vocab-1)}
+		if at, got, want := misfit(r.file.TokenIDs, arch, maxNew); got != "" {
+			what := "token_ids"
+			if at >= 0 {
+				what += fmt.Sprintf("[%d]", at)
 			}
+			return &promptError{path, r.line, what, got, want}
 		}
-		if n := len(r.file.TokenIDs); a.MaxPositions > 0 && n+max(0, maxNew-1) > a.MaxPositions {
-			got := fmt.Sprintf("%d tokens", n)
-			if maxNew > 0 {
-				got += fmt.Sprintf(" with up to %d new ones", maxNew)
-			}
-			return &promptError{path, r.line, "token_ids", got, fmt.Sprintf("at most %d positions, the model's", a.MaxPositions)}
+		if at, got, want := stopOutside(r.file.Stop, arch.Vocab); got != "" {
+			return &promptError{path, r.line, fmt.Sprintf("stop[%d]", at), got, want}
 		}
 	}
 	return nil

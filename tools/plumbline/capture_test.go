@@ -60,8 +60,9 @@ func captureWith(t *testing.T, ref capturer, a *app, out string) (string, error)
 	t.Helper()
 	prompts := filepath.Join(t.TempDir(), "p.jsonl")
 	require.NoError(t, writeFile(prompts, []byte(threePrompts)))
-	rows, err := readPrompts(prompts)
+	rows, err := parsePrompts(prompts)
 	require.NoError(t, err)
+	a.words = &modelText{err: errors.New("none"), missing: true}
 	var stdout, stderr bytes.Buffer
 	a.stdout, a.stderr = &stdout, &stderr
 	err = a.capturePrompts(context.Background(), ref, rows, captureFlags{prompts: prompts, out: out, maxNew: 2})
@@ -246,7 +247,8 @@ func TestPromptNames(t *testing.T) {
 func FuzzParsePrompt(f *testing.F) {
 	for _, line := range []string{
 		`{"name":"a","text":"x","token_ids":[1,2]}`, `{"name":"a","text":"x","token_ids":[1],"stop":[2],"system":null,"k":{}}`,
-		`{"name":"é","text":"\ud83d\ude00","token_ids":[2147483647]}`, `{"prompt":"x"}`, `[]`, `{"name":"a","name":"b"}`, "\xff", ``,
+		`{"name":"é","text":"\ud83d\ude00","token_ids":[2147483647]}`, `{"prompt":"x"}`, `{"name":"a","prompt":"x"}`,
+		`{"name":"a","prompt":"\u0000","system":null}`, `{"name":"a","text":""} `, `{"name":"a","prompt":null}`, `[]`, `{"name":"a","name":"b"}`, "\xff", ``,
 	} {
 		f.Add([]byte(line))
 	}
@@ -255,9 +257,11 @@ func FuzzParsePrompt(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if row.name == "" || strings.ContainsAny(row.name, "/\\") || len(row.file.TokenIDs) == 0 || row.file.OutputIDs != nil {
+		if row.name == "" || strings.ContainsAny(row.name, "/\\") || (len(row.file.TokenIDs) == 0) != row.noIDs || row.file.OutputIDs != nil ||
+			row.noText && (row.file.Text != "" || row.file.Prompt == nil) {
 			t.Errorf("accepted: %+v", row)
 		}
+		row.file.Stop = nil
 		if err := checkPrompts("p", []promptRow{row}, engine.Arch{Vocab: math.MaxInt32 + 1}, 0); err != nil {
 			t.Error(err)
 		}

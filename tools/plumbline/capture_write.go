@@ -13,7 +13,7 @@ import (
 
 // writeCase checks one outcome, decodes, and writes the case. A *selfcheck.Error
 // means that nothing of it was written.
-func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r promptRow, c reference.Captured, f captureFlags) (capturedCase, error) {
+func (a *app) writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r promptRow, c reference.Captured, f captureFlags) (capturedCase, error) {
 	ids, rows := r.file.TokenIDs, c.Trace.Rows()
 	out := capturedCase{Name: r.name, Tokens: len(ids), Shared: c.Shared}
 	embedding, err := ref.Embedding(ids[len(ids)-1])
@@ -40,13 +40,17 @@ func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r pro
 	var logits [][]float64
 	if !f.noLogits {
 		if file.Stop == nil {
-			file.Stop = f.stop
+			file.Stop = f.stop.ids
 		}
 		d, err := ref.Decode(ctx, ids, engine.DecodeOptions{MaxNew: f.maxNew, Stop: file.Stop})
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", r.name, err)
 		}
+		if file.Decoded, err = a.detokenise(d.OutputIDs, file.Stop); err != nil {
+			return out, fmt.Errorf("%s: %w", r.name, err)
+		}
 		file.OutputIDs, logits = d.OutputIDs, d.Logits
+		out.Decoded = file.Decoded
 		out.OutputIDs, out.LogitRows, out.StopReason = d.OutputIDs, len(d.Logits), &d.StopReason
 	}
 	cw, err := w.Case(r.name, file)
@@ -64,40 +68,26 @@ func writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWriter, r pro
 	return out, cw.Commit()
 }
 
-// writeRows writes the rows as float32, which loses nothing of a float32 run.
 func writeRows(cw *dumpfmt.CaseWriter, rows [][]float64) error {
 	d, err := cw.FloatLayers(len(rows), len(rows[0]))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Abort() }()
-	row := make([]float32, len(rows[0]))
-	for _, r := range rows {
-		for i, x := range r {
-			row[i] = float32(x)
-		}
-		if err := d.WriteRow(row); err != nil {
-			return err
-		}
+	if err := asFloat32(rows, d.WriteRow); err != nil {
+		return err
 	}
 	return d.Commit()
 }
 
-// writeLogits writes the rows as float32, which loses nothing of a float32 run.
 func writeLogits(cw *dumpfmt.CaseWriter, rows [][]float64) error {
 	d, err := cw.FloatLogits(dumpfmt.LogitHeader{Rows: len(rows), Vocab: len(rows[0])})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Abort() }()
-	row := make([]float32, len(rows[0]))
-	for _, r := range rows {
-		for i, x := range r {
-			row[i] = float32(x)
-		}
-		if err := d.WriteRow(row); err != nil {
-			return err
-		}
+	if err := asFloat32(rows, d.WriteRow); err != nil {
+		return err
 	}
 	return d.Commit()
 }

@@ -33,7 +33,7 @@ func TestLayersRefusesAWeightThatIsNaN(t *testing.T) {
 
 	dump := filepath.Join(t.TempDir(), "x.layers.bin")
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitBroken, run([]string{"layers", "foobar", "--ids", "1,2", "--model", dir, "--dump", dump}, &stdout, &stderr))
+	require.Equal(t, exitBroken, run([]string{"layers", "foobar", "--templated", "--ids", "1,2", "--model", dir, "--dump", dump}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "tensor model.norm.weight: element ")
 	require.Contains(t, stderr.String(), "got NaN, want a finite value")
 	require.NoFileExists(t, dump)
@@ -51,7 +51,7 @@ func TestTensorsNotUsedAreNamed(t *testing.T) {
 	require.NoError(t, writeFile(filepath.Join(dir, "model.safetensors.index.json"),
 		[]byte(`{"weight_map":{"model.norm.weight":"a.safetensors","a\u001b[31mdapter":"b.safetensors"}}`)))
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitDone, run([]string{"layers", "foobar", "--ids", "1,2", "--model", dir,
+	require.Equal(t, exitDone, run([]string{"layers", "foobar", "--templated", "--ids", "1,2", "--model", dir,
 		"--dump", filepath.Join(t.TempDir(), "x.layers.bin")}, &stdout, &stderr), stderr.String())
 	require.Contains(t, stderr.String(), `plumbline: tensors not used: "a\x1b[31mdapter"`+"\n")
 }

@@ -42,7 +42,10 @@ their m and e, float bits, logits) and needs no model.
 With --golden the cases are those of the golden folder, a case that the candidate
 lacks is a failure, and the reference itself is held to the folder's float layer
 dumps; a manifest beside the folder is verified. With --prompts the cases are the
-lines of a JSONL file, {"name": …, "text": …, "token_ids": […]}.
+lines of a JSONL file, {"name": …, "prompt": …}, as plumbline capture reads it.
+
+The model's tokenizer, where its folder has one, says which ids a case's text should
+have become.
 
 ` + programHelp + `
 
@@ -165,12 +168,12 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 		return a.evaluate(cmd.Context(), "gate", f.candidate, want)
 	}
 	if f.prompts != "" {
-		rows, err := readPrompts(f.prompts)
+		rows, err := a.readPrompts(f.prompts, defaultSystem)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range rows {
-			want.cases = append(want.cases, engine.Case{Name: r.name, Text: r.file.Text, TokenIDs: r.file.TokenIDs})
+			want.cases = append(want.cases, r.asCase())
 		}
 	}
 	return a.evaluateProgram(cmd.Context(), &f.program, f.smoke, want)
@@ -191,7 +194,12 @@ func (a *app) evaluate(ctx context.Context, what, folder string, want wanted) (*
 
 // judge judges a candidate against a reference.
 func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, candidate engine.Candidate, want wanted) (*conformance.Report, error) {
-	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden}
+	text, err := a.text()
+	if err != nil {
+		return nil, err
+	}
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden,
+		Encode: text.encoder()}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
@@ -223,7 +231,7 @@ func openGolden(dir string) (wanted, error) {
 		return w, fmt.Errorf("--golden: %w", err)
 	}
 	for _, c := range folder.Cases() {
-		w.cases = append(w.cases, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs})
+		w.cases = append(w.cases, engine.Case{Name: c.Name, Text: c.File.Text, TokenIDs: c.File.TokenIDs, Stop: c.File.Stop})
 	}
 	return w, nil
 }

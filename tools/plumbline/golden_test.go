@@ -36,6 +36,7 @@ func TestOutput(t *testing.T) {
 		{"bisect-help", exitDone, []string{"bisect", "--help"}},
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
+		{"logits-help", exitDone, []string{"logits", "--help"}},
 		{"bisect", exitFails, []string{"bisect", "--ref", "ref", "--cand", "cand", "--groups", "groups.json", "--ratio-to", "control", "--ref-repeat", "twin"}},
 		{"inspect-folder", exitFails, []string{"inspect", "cand"}},
 		{"inspect-file", exitDone, []string{"inspect", "cand/paris.layers.bin"}},

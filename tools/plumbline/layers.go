@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,13 +13,14 @@ import (
 )
 
 type layersFlags struct {
-	system, ids, caseFile, dump string
+	promptFlags
+	dump string
 }
 
 func newLayers(a *app) *cobra.Command {
-	var f layersFlags
+	f := layersFlags{promptFlags: promptFlags{needsText: true}}
 	cmd := &cobra.Command{
-		Use:   "layers {PROMPT --ids 1,2,… | --case NAME.json} --model DIR --dump FILE",
+		Use:   "layers {PROMPT | --case NAME.json} --model DIR --dump FILE",
 		Short: "Capture the reference's residual stream for one prompt, self-checked",
 		Long: `Runs the prompt through the reference token by token with a KV cache and writes the
 last prompt token's embedding and its residual stream after every decoder layer
@@ -35,73 +31,27 @@ not the state after the final norm, but gives it; row 0 is the last token's
 embedding; and a second composition of the same arithmetic has the same bits in
 every row.
 
-PROMPT is, until plumbline has a tokenizer, the already templated text: its
-fingerprint goes into the dump, --ids are run. With --case, the case file's text
-and token_ids are used.`,
-		Example: `  plumbline layers --case prompts/capital.json --model ./qwen2 --dump out/capital.layers.bin
-  plumbline layers "$(cat templated.txt)" --ids 151644,8948,198 --model ./qwen2 --dump out/x.layers.bin
+` + promptHelp + ` The dump's fingerprint is that of the text.`,
+		Example: `  plumbline layers "What is the capital of France?" --model ./qwen2 --dump out/capital.layers.bin
+  plumbline layers --case prompts/capital.json --model ./qwen2 --dump out/capital.layers.bin
+  plumbline layers "$(cat templated.txt)" --templated --ids 2001,340,198 --model ./qwen2 --dump out/x.layers.bin
   PLUMBLINE_MODEL=./qwen2 plumbline layers --case capital.json --dump x.layers.bin --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageErrorf("got %s, want one PROMPT", plural(len(args), "argument"))
-			}
-			return nil
-		},
+		Args: onePrompt,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("system") {
-				return usageErrorf("--system needs a chat template, which isn't there yet: PROMPT is the already templated text")
-			}
-			c, err := f.prompt(args)
-			if err != nil {
+			if err := need([2]string{"dump", f.dump}); err != nil {
 				return err
 			}
-			return runLayers(cmd.Context(), a, c, f.dump)
+			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			return runLayers(cmd.Context(), a, f)
 		},
 	}
 	a.modelFlag(cmd)
 	a.overwriteFlag(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&f.system, "system", "", "system prompt of the chat template; refused as long as there is none")
-	fl.StringVar(&f.ids, "ids", "", "the prompt's token ids, comma separated")
-	fl.StringVar(&f.caseFile, "case", "", "NAME.json of a dump folder, in place of PROMPT and --ids")
-	fl.StringVar(&f.dump, "dump", "", "the layer dump to write; its folder is made")
+	f.register(cmd)
+	cmd.Flags().StringVar(&f.dump, "dump", "", "the layer dump to write; its folder is made")
 	return cmd
-}
-
-// prompt is what the command line asks to run.
-func (f *layersFlags) prompt(args []string) (engine.Case, error) {
-	if err := need([2]string{"dump", f.dump}); err != nil {
-		return engine.Case{}, err
-	}
-	if f.caseFile != "" {
-		if len(args) > 0 || f.ids != "" {
-			return engine.Case{}, usageErrorf("--case brings text and ids of its own: got PROMPT or --ids beside it")
-		}
-		c, err := dumpfmt.ReadCaseFile(f.caseFile)
-		return engine.Case{Name: f.caseFile, Text: c.Text, TokenIDs: c.TokenIDs}, err
-	}
-	switch {
-	case len(args) == 0 && f.ids != "":
-		return engine.Case{}, usageErrorf("--ids without PROMPT: the dump's fingerprint is that of the templated text")
-	case len(args) == 0:
-		return engine.Case{}, usageErrorf("no prompt: give PROMPT with --ids, or --case")
-	case f.ids == "":
-		return engine.Case{}, usageErrorf("PROMPT without --ids: plumbline has no tokenizer yet, give the templated text and its ids")
-	}
-	ids, err := parseIDs(f.ids)
-	return engine.Case{Name: "PROMPT", Text: args[0], TokenIDs: ids}, err
-}
-
-func parseIDs(s string) ([]int, error) {
-	var ids []int
-	for i, field := range strings.Split(s, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(field), 10, 32)
-		if err != nil || id < 0 {
-			return nil, usageErrorf("--ids: element %d: got %q, want a token id", i, field)
-		}
-		ids = append(ids, int(id))
-	}
-	return ids, nil
 }
 
 // layersResult is what --json prints.
@@ -116,15 +66,19 @@ type layersResult struct {
 	Checks      []string `json:"checks_passed"`
 }
 
-func runLayers(ctx context.Context, a *app, c engine.Case, path string) error {
-	if err := a.mayWrite(path); err != nil {
+func runLayers(ctx context.Context, a *app, f layersFlags) error {
+	if err := a.mayWrite("dump", f.dump); err != nil {
+		return err
+	}
+	q, err := f.ask(a, 0)
+	if err != nil {
 		return err
 	}
 	ref, err := a.openReference()
 	if err != nil {
 		return err
 	}
-	return writeCapture(ctx, a, ref, c, path)
+	return writeCapture(ctx, a, ref, q.Case, f.dump)
 }
 
 // writeCapture captures, checks and writes.
@@ -157,30 +111,6 @@ func writeCapture(ctx context.Context, a *app, ref engine.Reference, c engine.Ca
 	}
 	return a.emit(fmt.Appendf(nil, "layer_dump_written: %d rows x %d hidden_size, prompt_fingerprint=0x%016X -> %s\n",
 		len(rows), len(rows[0]), fingerprint, path))
-}
-
-// mayWrite finds an existing file, or a folder of that name, before the work,
-// not after it. The writer
-// checks again.
-func (a *app) mayWrite(path string) error {
-	st, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--dump: %w", err)
-	}
-	if strings.HasSuffix(path, string(filepath.Separator)) || err == nil && !st.Mode().IsRegular() {
-		kind := "a folder"
-		if err == nil && !st.IsDir() {
-			kind = "no regular file (" + st.Mode().Type().String() + ")"
-		}
-		return fmt.Errorf("--dump %s: got %s, want a file to write", dumpfmt.Printable(path), kind)
-	}
-	if a.overwrite {
-		return nil
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%w: --overwrite replaces it", &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist})
-	}
-	return nil
 }
 
 // captureChecked captures the rows and runs the three checks. The lines report
@@ -237,14 +167,8 @@ func (a *app) writeLayers(path string, rows [][]float64, fingerprint uint64) err
 		return err
 	}
 	defer func() { _ = w.Abort() }()
-	row := make([]float32, len(rows[0]))
-	for _, r := range rows {
-		for i, x := range r {
-			row[i] = float32(x)
-		}
-		if err := w.WriteRow(row); err != nil {
-			return err
-		}
+	if err := asFloat32(rows, w.WriteRow); err != nil {
+		return err
 	}
 	return w.Commit()
 }

@@ -100,6 +100,6 @@ func TestNoDumpWhenASelfCheckFails(t *testing.T) {
 func TestExistingDumpIsFoundBeforeTheWork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.bin")
 	require.NoError(t, writeFile(path, nil))
-	require.ErrorIs(t, (&app{}).mayWrite(path), fs.ErrExist)
-	require.NoError(t, (&app{overwrite: true}).mayWrite(path))
+	require.ErrorIs(t, (&app{}).mayWrite("dump", path), fs.ErrExist)
+	require.NoError(t, (&app{overwrite: true}).mayWrite("dump", path))
 }

@@ -6,14 +6,8 @@ import (
 	"github.com/plumbline-go/plumbline/engine/reference"
 )
 
-// openReference loads the checkpoint that --model names, in the arithmetic that
-// --dtype asks for. Config keys and tensors that the engine doesn't use are named
-// on standard error: what nobody reads is how a model is silently computed wrong.
-func (a *app) openReference() (*reference.Engine, error) {
-	path := a.modelPath()
-	if path == "" {
-		return nil, usageErrorf("no model: give --model, or set %s", modelEnv)
-	}
+// referenceOptions are --dtype and --backend.
+func (a *app) referenceOptions() ([]reference.Option, error) {
 	var opts []reference.Option
 	switch a.dtype {
 	case "float32", "float64":
@@ -26,19 +20,56 @@ func (a *app) openReference() (*reference.Engine, error) {
 	if a.backend != "" {
 		opts = append(opts, reference.WithBackend(a.backend))
 	}
+	return opts, nil
+}
+
+// checkpoint opens the checkpoint that --model names, once: its headers, not its
+// weights. Config keys and tensors that the engine doesn't use are named on
+// standard error: what nobody reads is how a model is silently computed wrong.
+func (a *app) checkpoint() (*reference.Checkpoint, error) {
+	if a.ckpt != nil {
+		return a.ckpt, nil
+	}
+	path := a.modelPath()
+	if path == "" {
+		return nil, usageErrorf("no model: give --model, or set %s", modelEnv)
+	}
+	if _, err := a.referenceOptions(); err != nil { // cheaper to tell than anything below
+		return nil, err
+	}
 	ckpt, err := reference.Load(path)
 	if err != nil {
 		return nil, err
 	}
-	if !a.quiet {
-		a.notUsed("config keys", ckpt.UnusedKeys())
-		a.notUsed("tensors", ckpt.UnusedTensors())
+	a.notUsed("config keys", ckpt.UnusedKeys())
+	a.notUsed("tensors", ckpt.UnusedTensors())
+	a.ckpt = ckpt
+	return ckpt, nil
+}
+
+// openReference makes the reference of the checkpoint that --model names, in the
+// arithmetic that --dtype asks for.
+func (a *app) openReference() (*reference.Engine, error) {
+	ckpt, err := a.checkpoint()
+	if err != nil {
+		return nil, err
+	}
+	opts, err := a.referenceOptions()
+	if err != nil {
+		return nil, err
 	}
 	return reference.New(ckpt, opts...)
 }
 
 func (a *app) notUsed(what string, names []string) {
 	if len(names) > 0 {
-		fmt.Fprintf(a.stderr, "plumbline: %s not used: %s\n", what, printables(names, 20))
+		a.warn("%s not used: %s", what, printables(names, 20))
+	}
+}
+
+// warn is a line on standard error about something that ends nothing.
+func (a *app) warn(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, "plumbline: %s\n", fmt.Sprintf(format, args...))
 	}
 }

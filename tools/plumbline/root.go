@@ -23,6 +23,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newGate,
 	newInspect,
 	newLayers,
+	newLogits,
 	newMargins,
 	newSelftest,
 }
@@ -38,6 +39,10 @@ type app struct {
 	json, quiet           bool
 	model, dtype, backend string // see modelFlag
 	overwrite             bool   // see overwriteFlag
+
+	// What was opened of the model, see checkpoint and text.
+	ckpt  *reference.Checkpoint
+	words *modelText
 }
 
 // run is the whole program: it returns the exit code.

@@ -31,15 +31,20 @@ func TestMain(m *testing.M) {
 //	dumps DIR float|int8 NAME…  write a dump folder with a small case per name
 //	cut FILE N                  keep the first N bytes
 //	patch FILE OFFSET HEX       overwrite bytes
+//
+// $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
+// that of the trained one, which has, and $GOLDEN what transformers made of it.
 func TestScripts(t *testing.T) {
-	model, err := filepath.Abs("../../fixtures/qwen2-seeded")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("MODEL", model)
+			env.Setenv("MODEL", filepath.Join(root, "fixtures", "qwen2-seeded"))
+			env.Setenv("TRAINED", filepath.Join(root, "fixtures", "qwen2-trained"))
+			env.Setenv("GOLDEN", filepath.Join(root, "golden", "qwen2-trained"))
 			env.Setenv(modelEnv, "")
 			return nil
 		},
