@@ -3,6 +3,7 @@ module github.com/plumbline-go/plumbline
 go 1.26.8
 
 require (
+	github.com/daulet/tokenizers v1.27.0
 	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/gomlx/compute v0.1.6
 	github.com/gomlx/go-huggingface v0.4.3
