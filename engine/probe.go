@@ -1,6 +1,11 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Probe names a place in a model. These are the only names in use; see the
 // Probe constants and constructors.
@@ -13,11 +18,45 @@ const (
 	ProbeLogits    Probe = "logits"
 )
 
+// Part names a place inside a decoder layer. Where a place has heads they are
+// concatenated: head h of width d is at h*d to h*d+d-1.
+type Part string
+
+// The parts of a layer, in the order of computation.
+const (
+	PartAttnNorm     Part = "attn_norm" // the input of q, k and v
+	PartQ            Part = "q"         // with its bias, before RoPE
+	PartK            Part = "k"         // as q
+	PartV            Part = "v"
+	PartQRope        Part = "q_rope"
+	PartKRope        Part = "k_rope"
+	PartAttnOut      Part = "attn_out"  // before o_proj
+	PartResidMid     Part = "resid_mid" // the residual stream between attention and MLP
+	PartRouterLogits Part = "router_logits"
+	PartRouteIDs     Part = "route_ids"
+	PartRouteWeights Part = "route_weights"
+	PartMLPOut       Part = "mlp_out"    // before it is added to the stream
+	PartResidPost    Part = "resid_post" // the residual stream behind the layer
+)
+
+func parts() []Part {
+	return []Part{PartAttnNorm, PartQ, PartK, PartV, PartQRope, PartKRope, PartAttnOut, PartResidMid,
+		PartRouterLogits, PartRouteIDs, PartRouteWeights, PartMLPOut, PartResidPost}
+}
+
+// Routed reports whether only layers with a router have the part.
+func (p Part) Routed() bool {
+	return p == PartRouterLogits || p == PartRouteIDs || p == PartRouteWeights
+}
+
+// Block is a place in decoder layer n (0-based).
+func Block(n int, part Part) Probe { return Probe(fmt.Sprintf("blocks.%d.%s", n, part)) }
+
 // ResidPost is the residual stream after decoder layer n (0-based).
-func ResidPost(n int) Probe { return Probe(fmt.Sprintf("blocks.%d.resid_post", n)) }
+func ResidPost(n int) Probe { return Block(n, PartResidPost) }
 
 // ResidMid is the residual stream between attention and MLP of layer n.
-func ResidMid(n int) Probe { return Probe(fmt.Sprintf("blocks.%d.resid_mid", n)) }
+func ResidMid(n int) Probe { return Block(n, PartResidMid) }
 
 // RowProbe names row i of a residual capture: row 0 is embed, row i is
 // blocks.(i-1).resid_post.
@@ -27,3 +66,89 @@ func RowProbe(i int) Probe {
 	}
 	return ResidPost(i - 1)
 }
+
+// Block takes the name of a place in a decoder layer apart; ok is false for
+// every other name.
+func (p Probe) Block() (layer int, part Part, ok bool) {
+	rest, ok := strings.CutPrefix(string(p), "blocks.")
+	number, name, dot := strings.Cut(rest, ".")
+	layer, err := strconv.Atoi(number)
+	part = Part(name)
+	if !ok || !dot || err != nil || layer < 0 || !slices.Contains(parts(), part) || Block(layer, part) != p {
+		return 0, "", false
+	}
+	return layer, part, true
+}
+
+// ProbeError says that a name is no place of a model.
+type ProbeError struct {
+	Name string
+	// Layers is the number of the model's decoder layers.
+	Layers int
+}
+
+func (e *ProbeError) Error() string {
+	names := make([]string, len(parts()))
+	for i, p := range parts() {
+		names[i] = string(p)
+	}
+	return fmt.Sprintf("engine: probe: got %q, want %s, %s, %s, or blocks.N. with N from 0 to %d and one of %s",
+		e.Name, ProbeEmbed, ProbeFinalNorm, ProbeLogits, e.Layers-1, strings.Join(names, ", "))
+}
+
+// ParseProbe checks a name against a model of so many decoder layers. The error
+// is a [*ProbeError], which lists the names. A name of a router's place is a
+// probe, though not every model offers it: see [Probe.Width].
+func ParseProbe(name string, layers int) (Probe, error) {
+	p := Probe(name)
+	if p == ProbeEmbed || p == ProbeFinalNorm || p == ProbeLogits {
+		return p, nil
+	}
+	if n, _, ok := p.Block(); ok && n < layers {
+		return p, nil
+	}
+	return "", &ProbeError{Name: name, Layers: layers}
+}
+
+// Width is the number of values that a model has per position at the probe: a
+// [*ProbeError] where there is no such place, an [*UnsupportedError] where the
+// model has none of its kind.
+func (p Probe) Width(a Arch) (int, error) {
+	if _, err := ParseProbe(string(p), a.Layers); err != nil {
+		return 0, err
+	}
+	_, part, _ := p.Block()
+	switch {
+	case part.Routed():
+		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layers of the family %q have no router", a.Family)}
+	case part == PartQ, part == PartQRope, part == PartAttnOut:
+		return a.Heads * a.HeadDim, nil
+	case part == PartK, part == PartKRope, part == PartV:
+		return a.KVHeads * a.HeadDim, nil
+	case p == ProbeLogits:
+		return a.Vocab, nil
+	}
+	return a.Hidden, nil
+}
+
+// Probes lists the places that a model has, in the order of computation.
+func Probes(a Arch) []Probe {
+	all := []Probe{ProbeEmbed}
+	for n := range a.Layers {
+		for _, part := range parts() {
+			if !part.Routed() {
+				all = append(all, Block(n, part))
+			}
+		}
+	}
+	return append(all, ProbeFinalNorm, ProbeLogits)
+}
+
+// Matrix holds float32 values in row-major order: a probe over positions.
+type Matrix struct {
+	Rows, Width int
+	Data        []float32
+}
+
+// Row is row i, shared memory.
+func (m Matrix) Row(i int) []float32 { return m.Data[i*m.Width : (i+1)*m.Width] }

@@ -30,7 +30,7 @@ func (e *Engine) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 		keys, values = heads(k), heads(v)
 		return attendPadded(q, keys, values, first)
 	})
-	return []*graph.Node{y, keys, values}
+	return []*graph.Node{y.out, keys, values}
 }
 
 // batchDecodeGraph is one decoder layer on one new token of each sequence. Its
@@ -49,7 +49,7 @@ func (e *Engine) batchDecodeGraph(in []*graph.Node) []*graph.Node {
 		k, v = writeBatchCache(k, newK, at), writeBatchCache(v, newV, at)
 		return attendBatchCache(q, k, v, first, last)
 	})
-	return []*graph.Node{y, k, v}
+	return []*graph.Node{y.out, k, v}
 }
 
 // writeBatchCache is writeCache for a batch: cache [B, kv, C, d], row [B, kv, d]

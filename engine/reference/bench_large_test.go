@@ -78,11 +78,11 @@ func decodeTokens(b *testing.B, e *Engine, n int) []float64 {
 	for pos := range n {
 		start := cpuSeconds()
 		rows := make([][]float64, 0, e.arch.Layers+1)
-		x, err := r.token(&progress{ctx: b.Context()}, schedule{arch: e.arch}, pos, id, func(x *tensors.Tensor) error {
+		x, err := r.token(&progress{ctx: b.Context()}, schedule{arch: e.arch}, pos, id, watch{row: func(_ int, x *tensors.Tensor) error {
 			row, err := download(x, 0, e.arch.Hidden)
 			rows = append(rows, row)
 			return err
-		})
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}

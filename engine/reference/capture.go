@@ -55,10 +55,10 @@ func (t *trace) Layer(ctx context.Context, n int, in []float64) ([]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		y, _, _, err := e.decodeLayer(n, x, t.last[n], t.cache.k[n], t.cache.v[n])
+		out, err := e.decodeLayer(e.decode, n, x, t.last[n], t.cache.k[n], t.cache.v[n])
 		if err != nil {
 			return nil, err
 		}
-		return download(y, 0, e.arch.Hidden)
+		return download(out[0], 0, e.arch.Hidden)
 	})
 }

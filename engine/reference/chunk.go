@@ -24,7 +24,7 @@ func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return attendChunk(q, keys, values, cacheK, cacheV, filled)
 	})
-	return []*graph.Node{y, keys, values}
+	return []*graph.Node{y.out, keys, values}
 }
 
 // startByChunk runs the prompt in chunks of at most size positions and returns

@@ -35,6 +35,10 @@ func runs(e *reference.Engine) map[string]func(context.Context, []int) error {
 			_, err := e.DecodeBatch(ctx, [][]int{{1}, ids}, [][]int{{1}, {1}})
 			return err
 		},
+		"CaptureProbes": func(ctx context.Context, ids []int) error {
+			_, err := e.CaptureProbes(ctx, ids, nil, engine.Probes(e.Weights().Arch()))
+			return err
+		},
 		"LastHidden": func(ctx context.Context, ids []int) error { _, err := e.LastHidden(ctx, ids); return err },
 	}
 }

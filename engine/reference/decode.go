@@ -77,7 +77,7 @@ func (r *run) decode(p *progress, s schedule, x *tensors.Tensor, o engine.Decode
 		if o.Forced != nil {
 			id = o.Forced[len(out.OutputIDs)-1]
 		}
-		if x, err = r.token(p, s, len(s.ids)+len(out.OutputIDs)-1, id, nil); err != nil {
+		if x, err = r.token(p, s, len(s.ids)+len(out.OutputIDs)-1, id, watch{}); err != nil {
 			return engine.Decoded{}, err
 		}
 	}
@@ -141,7 +141,7 @@ func (r *run) start(p *progress, s schedule, o engine.DecodeOptions) (*tensors.T
 
 func (r *run) startByToken(p *progress, s schedule) (*tensors.Tensor, error) {
 	for pos := 0; ; pos++ {
-		x, err := r.token(p, s, pos, s.id(pos), nil)
+		x, err := r.token(p, s, pos, s.id(pos), watch{})
 		if err != nil || pos == len(s.ids)-1 {
 			return x, err
 		}

@@ -14,6 +14,7 @@
 // [Engine.Decode] goes on behind a prompt, run in one batch, in chunks or token by
 // token, greedily or along given tokens, and keeps every logit row;
 // [Engine.DecodeBatch] does so for several prompts as one padded batch.
+// [Engine.CaptureProbes] keeps any place of the model at every position.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers,
 // and the backend holds one copy of each weight. The embedding table stays in
 // host memory; the head is uploaded by the first call that needs it.
@@ -30,7 +31,10 @@
 // float32 error. Rows agree with transformers' float32 to about 1e-6 relative
 // L2. On the "go" backend the bits do not depend on GOMAXPROCS, on the KV
 // capacity up to 1024, nor on whether the step is one graph or a graph per
-// layer. They do depend on the build's SIMD level; [Engine.Describe] says it.
+// layer, nor on which probes a step has as outputs. They do depend on how many
+// positions or sequences a matrix product has: chunks, batches and steps of the
+// same tokens differ by rounding. They also depend on the build's SIMD level;
+// [Engine.Describe] says it.
 //
 // # Limits and non-goals
 //

@@ -25,9 +25,9 @@ type Engine struct {
 	finalNorm *tensors.Tensor     // [1, hidden]
 	finalEps  *tensors.Tensor     // [1, 1]
 
-	decode, whole, prefill, chunkLayer *graph.Exec
-	batchPrefill, batchDecode          *graph.Exec
-	norm, logits                       *graph.Exec
+	decode, probed, whole, prefill, chunkLayer *graph.Exec
+	batchPrefill, batchDecode                  *graph.Exec
+	norm, logits                               *graph.Exec
 
 	headOnce sync.Once
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
@@ -114,6 +114,7 @@ func (e *Engine) makeGraphs() error {
 		fn   func([]*graph.Node) []*graph.Node
 	}{
 		{&e.decode, "decode layer", e.decodeGraph},
+		{&e.probed, "probed decode layer", e.probedGraph},
 		{&e.whole, "whole step", e.wholeStepGraph},
 		{&e.prefill, "prefill layer", e.prefillGraph},
 		{&e.chunkLayer, "chunk layer", e.chunkGraph},

@@ -22,6 +22,8 @@ type naive struct {
 	front, behind []heads
 	// unwritten leaves zeros in the cache for what comes behind the prompt.
 	unwritten bool
+	// see, when not nil, is shown the places inside the layers.
+	see func(p engine.Probe, pos int, values []float64)
 }
 
 // heads are the keys (after RoPE) and values of some positions of a layer.
@@ -107,7 +109,13 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 	ks, vs := append([][]float64(nil), front.k...), append([][]float64(nil), front.v...)
 	var out [][]float64
 	for pos, x := range xs {
+		show := func(part engine.Part, values []float64) {
+			if m.see != nil {
+				m.see(engine.Block(n, part), pos, append([]float64(nil), values...))
+			}
+		}
 		h := m.norm(x, g1, lp.NormEps)
+		show(engine.PartAttnNorm, h)
 		turn, f := pos, m.a.Fault
 		if f.DecodeShift != 0 && pos >= position(f.DecodeFrom, len(xs)) {
 			turn += f.DecodeShift
@@ -115,9 +123,15 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 		if m.chunk > 1 && pos >= m.chunk && (m.prompt == 0 || pos < m.prompt) {
 			turn += f.ChunkShift
 		}
-		q := m.rope(m.mul(wq, h, bq), turn+lp.QueryOffset, lp.RopeTheta)
-		ks = append(ks, m.rope(m.mul(wk, h, bk), turn, lp.RopeTheta))
+		q, k := m.mul(wq, h, bq), m.mul(wk, h, bk)
+		show(engine.PartQ, q)
+		show(engine.PartK, k)
+		q = m.rope(q, turn+lp.QueryOffset, lp.RopeTheta)
+		ks = append(ks, m.rope(k, turn, lp.RopeTheta))
 		vs = append(vs, m.mul(wv, h, bv))
+		show(engine.PartQRope, q)
+		show(engine.PartKRope, ks[lead+pos])
+		show(engine.PartV, vs[lead+pos])
 		if f.StaleCache && n == f.StaleLayer && pos == position(f.StalePosition, len(xs)) || m.unwritten && pos >= m.prompt {
 			clear(ks[lead+pos])
 			clear(vs[lead+pos])
@@ -141,16 +155,20 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 				}
 			}
 		}
+		show(engine.PartAttnOut, att)
 		y := append([]float64(nil), x...)
 		for i, v := range m.mul(wo, att, nil) {
 			y[i] += v
 		}
+		show(engine.PartResidMid, y)
 		h = m.norm(y, g2, lp.NormEps)
 		gv, uv := m.mul(gate, h, nil), m.mul(up, h, nil)
 		for i := range gv {
 			gv[i] = gv[i] / (1 + math.Exp(-gv[i])) * uv[i]
 		}
-		for i, v := range m.mul(down, gv, nil) {
+		mlp := m.mul(down, gv, nil)
+		show(engine.PartMLPOut, mlp)
+		for i, v := range mlp {
 			y[i] += v
 		}
 		out = append(out, y)

@@ -22,7 +22,7 @@ func (e *Engine) prefillGraph(in []*graph.Node) []*graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return attendCausal(q, keys, values)
 	})
-	return []*graph.Node{y, keys, values}
+	return []*graph.Node{y.out, keys, values}
 }
 
 // prefilled is a run of the prefill graphs: the last position's rows, the last

@@ -41,13 +41,27 @@ func qwen2Slots(a engine.Arch) []slot {
 // and v, then pre-norm SwiGLU, each added to the residual stream (Qwen2
 // technical report, arXiv:2407.10671). attend maps q [T, heads, d], k and v
 // [T, kv, d], q and k already rotated, to [T, heads*d].
-func qwen2Layer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) *graph.Node {
+func qwen2Layer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t := x.Shape().Dimensions[0]
-	h := rmsNorm(x, p.vector("input_layernorm.weight"), eps)
-	q := rq.rotate(graph.Reshape(p.linear(h, "self_attn.q_proj"), t, a.Heads, a.HeadDim))
-	k := rk.rotate(graph.Reshape(p.linear(h, "self_attn.k_proj"), t, a.KVHeads, a.HeadDim))
-	v := graph.Reshape(p.linear(h, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
-	x = graph.Add(x, p.linear(attend(q, k, v), "self_attn.o_proj"))
-	h = rmsNorm(x, p.vector("post_attention_layernorm.weight"), eps)
-	return graph.Add(x, swiGLU(p, h))
+	var l layerNodes
+	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	l.q = graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, a.Heads, a.HeadDim)
+	l.qRope = rq.rotate(l.q)
+	l.k = graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, a.KVHeads, a.HeadDim)
+	l.kRope = rk.rotate(l.k)
+	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
+	l.attnOut = attend(l.qRope, l.kRope, l.v)
+	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
+	l.mlpOut = swiGLU(p, rmsNorm(l.residMid, p.vector("post_attention_layernorm.weight"), eps))
+	l.out = graph.Add(l.residMid, l.mlpOut)
+	return l
+}
+
+// layerNodes are the places inside a layer on T positions that have a name, and
+// its output. q and k are there before and after RoPE.
+type layerNodes struct {
+	attnNorm, residMid, mlpOut, out *graph.Node // [T, H]
+	q, qRope                        *graph.Node // [T, heads, d]
+	k, kRope, v                     *graph.Node // [T, kv, d]
+	attnOut                         *graph.Node // [T, heads*d]
 }

@@ -15,10 +15,20 @@ type run struct {
 	last  []place
 }
 
+// watch is what a caller wants to see of a token on its way. Nil functions see
+// nothing.
+type watch struct {
+	// row gets each row of the residual stream, the embedding first.
+	row func(n int, x *tensors.Tensor) error
+	// inside says of which layers the places inside are wanted, and parts gets
+	// them in the order of probedParts.
+	inside func(n int) bool
+	parts  func(n int, places []*tensors.Tensor) error
+}
+
 // token takes one token at a position through all layers and returns the last
-// layer's output, [1, H], which is the caller's to finalize. Each row of the
-// residual stream, the embedding first, goes to keep; keep may be nil.
-func (r *run) token(p *progress, s schedule, pos, id int, keep func(*tensors.Tensor) error) (*tensors.Tensor, error) {
+// layer's output, [1, H], which is the caller's to finalize.
+func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Tensor, error) {
 	e := r.e
 	var err error
 	if r.last, err = e.places(s, pos); err != nil {
@@ -29,8 +39,8 @@ func (r *run) token(p *progress, s schedule, pos, id int, keep func(*tensors.Ten
 		return nil, err
 	}
 	for n := 0; ; n++ {
-		if keep != nil {
-			if err := keep(x); err != nil {
+		if w.row != nil {
+			if err := w.row(n, x); err != nil {
 				return nil, err
 			}
 		}
@@ -48,15 +58,27 @@ func (r *run) token(p *progress, s schedule, pos, id int, keep func(*tensors.Ten
 		if err != nil {
 			return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
 		}
-		y, newK, newV, err := e.decodeLayer(n, x, r.last[n], k, v)
+		step, inside := e.decode, w.inside != nil && w.inside(n)
+		if inside {
+			step = e.probed
+		}
+		out, err := e.decodeLayer(step, n, x, r.last[n], k, v)
 		if err != nil {
 			return nil, err
 		}
-		r.cache.k[n], r.cache.v[n] = newK, newV
+		r.cache.k[n], r.cache.v[n] = out[1], out[2]
 		if err := x.FinalizeAll(); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: input: %w", n, err)
 		}
-		x = y
+		if x = out[0]; !inside {
+			continue
+		}
+		if err := w.parts(n, out[3:]); err != nil {
+			return nil, err
+		}
+		if err := finalize(out[3:]...); err != nil {
+			return nil, fmt.Errorf("reference: layer %d: probes: %w", n, err)
+		}
 	}
 }
 
@@ -67,15 +89,15 @@ func (r *run) prompt(p *progress, ids []int, from int, after func(length int) er
 	s := schedule{arch: r.e.arch, ids: ids}
 	var rows [][]float64
 	for pos := from; pos < len(ids); pos++ {
-		var keep func(*tensors.Tensor) error
+		var w watch
 		if pos == len(ids)-1 {
-			keep = func(x *tensors.Tensor) error {
+			w.row = func(_ int, x *tensors.Tensor) error {
 				row, err := download(x, 0, r.e.arch.Hidden)
 				rows = append(rows, row)
 				return err
 			}
 		}
-		x, err := r.token(p, s, pos, s.id(pos), keep)
+		x, err := r.token(p, s, pos, s.id(pos), w)
 		if err != nil {
 			return nil, err
 		}

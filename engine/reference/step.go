@@ -10,17 +10,23 @@ import (
 // to and the position to write, int32 scalars; eps; the KV cache; the weights.
 // Its outputs are the layer's output [1, H] and the new cache.
 func (e *Engine) decodeGraph(in []*graph.Node) []*graph.Node {
+	l, k, v := e.decodeNodes(in)
+	return []*graph.Node{l.out, k, v}
+}
+
+// decodeNodes is decodeGraph with all places of the layer.
+func (e *Engine) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	pos, at, eps := c.take(), c.take(), c.take()
-	k, v := c.take(), c.take()
-	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	k, v = c.take(), c.take()
+	l = qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
 		return attendCache(q, k, v, pos)
 	})
-	return []*graph.Node{y, k, v}
+	return l, k, v
 }
 
 // tables are one position's rotary tables on the backend.
@@ -83,14 +89,11 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	return ps, nil
 }
 
-// decodeLayer runs layer n on x at a place. k and v are the layer's cache: a
-// tensor, which stays valid, or a donation.
-func (e *Engine) decodeLayer(n int, x *tensors.Tensor, p place, k, v any) (y, newK, newV *tensors.Tensor, err error) {
+// decodeLayer runs layer n on x at a place, by the graph step: e.decode or
+// another with its inputs. k and v are the layer's cache: a tensor, which stays
+// valid, or a donation.
+func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, k, v any) ([]*tensors.Tensor, error) {
 	args := make([]any, 0, 10+len(e.layers[n]))
 	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n], k, v)
-	out, err := call(e.decode, appendTensors(args, e.layers[n]))
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return out[0], out[1], out[2], nil
+	return call(step, appendTensors(args, e.layers[n]))
 }

@@ -41,7 +41,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 				k, v = writeCache(cache(keys), k, write), writeCache(cache(values), v, write)
 				newKeys, newValues = append(newKeys, k), append(newValues, v)
 				return attendCache(q, k, v, pos)
-			})
+			}).out
 		rows = append(rows, x)
 	}
 	return []*graph.Node{
