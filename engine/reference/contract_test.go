@@ -3,6 +3,7 @@ package reference_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +105,10 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 		decoded = append(decoded, decode(t, small(), ids, engine.DecodeOptions{}))
 	}
 	shared := capture(t, small(), prompts[1])
+	forced := [][]int{{1, 2}, {3, 4}, {5, 6}}
+	together := decodeBatch(t, small(), prompts, forced)
+	probes := engine.Probes(smallArch())
+	places := probe(t, small(), prompts[1], forced[1], probes...)
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
@@ -126,6 +131,14 @@ func TestConcurrentRunsShareNothing(t *testing.T) {
 			got, err := e.Decode(bg, ids, engine.DecodeOptions{})
 			if err != nil || !sameBits(got.Logits, decoded[i%3].Logits) {
 				t.Errorf("run %d: Decode: error %v, or other bits than alone", i, err)
+			}
+			batch, err := e.DecodeBatch(bg, prompts, forced)
+			if err != nil || !reflect.DeepEqual(batch, together) {
+				t.Errorf("run %d: DecodeBatch: error %v, or other bits than alone", i, err)
+			}
+			values, err := e.CaptureProbes(bg, prompts[1], forced[1], probes)
+			if err != nil || !reflect.DeepEqual(values, places) {
+				t.Errorf("run %d: CaptureProbes: error %v, or other bits than alone", i, err)
 			}
 			err = e.CaptureMany(bg, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
 				if !sameBits(c.Trace.Rows(), want[c.Index]) || !sameBits(c.WholeRows, want[c.Index]) {
