@@ -75,12 +75,9 @@ func (s centredSums) slope() float64 { return s.dot / s.want }
 // itself: two means apart would bring their own rounding into a small one.
 func sumsOf(got, want []float64) centredSums {
 	var sg, sw, sd float64
-	sameG, sameW, sameD := true, true, true
 	for i, w := range want {
 		g := got[i]
-		d := g - w
-		sg, sw, sd = sg+g, sw+w, sd+d
-		sameG, sameW, sameD = sameG && g == got[0], sameW && w == want[0], sameD && d == got[0]-want[0]
+		sg, sw, sd = sg+g, sw+w, sd+(g-w)
 	}
 	if len(want) == 0 || !finite(sg) || !finite(sw) {
 		nan := math.NaN()
@@ -90,13 +87,13 @@ func sumsOf(got, want []float64) centredSums {
 	s := centredSums{gotMean: sg / n, wantMean: sw / n}
 	md := sd / n
 	// The mean of n equal values needn't be that value.
-	if sameG {
+	if constant(got) {
 		s.gotMean = got[0]
 	}
-	if sameW {
+	if constant(want) {
 		s.wantMean = want[0]
 	}
-	if sameD {
+	if constantDifference(got, want) {
 		md = got[0] - want[0]
 	}
 	for i, w := range want {
@@ -108,4 +105,13 @@ func sumsOf(got, want []float64) centredSums {
 		s.dot += cg * cw
 	}
 	return s
+}
+
+func constantDifference(got, want []float64) bool {
+	for i, w := range want {
+		if got[i]-w != got[0]-want[0] {
+			return false
+		}
+	}
+	return true
 }

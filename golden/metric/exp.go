@@ -12,15 +12,16 @@ var expTable = func() (t [expSteps]float64) {
 
 const expSteps = 64
 
-// exps fills dst with exp(x - peak) of a finite row whose largest value is peak,
-// and returns their sum. The results are within a relative 4e-16 of exp's.
+// exps fills dst with exp(x*unit - peak) of a finite row whose largest value
+// times unit is peak, and returns their sum. The results are within a relative
+// 4e-16 of exp's.
 //
 // A whole vocabulary of them is the cost of a KL, so they're computed here in
 // half the time of math.Exp: exp(y) = 2^k * 2^(i/64) * exp(r) with |r| <=
 // log(2)/128, exp(r) by its series (P. T. P. Tang, "Table-driven implementation
 // of the exponential function in IEEE floating-point arithmetic", ACM TOMS 15,
 // 1989).
-func exps(dst, row []float64, peak float64) float64 {
+func exps(dst, row []float64, unit, peak float64) float64 {
 	const (
 		perStep = expSteps / math.Ln2
 		// log(2)/64 in two parts, the first with trailing zeros, so that a
@@ -35,7 +36,7 @@ func exps(dst, row []float64, peak float64) float64 {
 	dst = dst[:len(row)]
 	var sum float64
 	for i, x := range row {
-		x -= peak
+		x = x*unit - peak
 		if x < least {
 			dst[i] = math.Exp(x)
 			sum += dst[i]

@@ -16,7 +16,7 @@ func TestExps(t *testing.T) {
 		row = append(row, edge, math.Nextafter(edge, 0), math.Nextafter(edge, -1), -math.Ldexp(1, -i))
 	}
 	dst := make([]float64, len(row))
-	sum := exps(dst, row, 0)
+	sum := exps(dst, row, 1, 0)
 	var want float64
 	for i, x := range row {
 		e := math.Exp(x)
@@ -28,7 +28,7 @@ func TestExps(t *testing.T) {
 	if !(math.Abs(sum-want) <= 1e-13*want) {
 		t.Errorf("sum: got %v, want %v", sum, want)
 	}
-	if exps(dst, []float64{5, 7}, 7); dst[1] != 1 || math.Abs(dst[0]-math.Exp(-2)) > 1e-16 {
-		t.Errorf("with a peak of 7: got %v", dst[:2])
+	if exps(dst, []float64{5, 7}, 0.5, 3.5); dst[1] != 1 || math.Abs(dst[0]-math.Exp(-1)) > 1e-16 {
+		t.Errorf("half of 5 and 7: got %v", dst[:2])
 	}
 }

@@ -25,7 +25,7 @@ func KL(ref, cand []float64) float64 {
 		return math.NaN()
 	}
 	defer p.release()
-	return p.kl(cand)
+	return p.kl(cand, 1)
 }
 
 // KLAtScales is [KL] of cand divided by each of the scales, at less than the cost
@@ -38,17 +38,11 @@ func KLAtScales(ref, cand []float64, scales ...float64) []float64 {
 	if ok {
 		defer p.release()
 	}
-	scaled := borrowRow(len(cand))
-	defer giveRow(scaled)
 	for i, s := range scales {
-		if !ok || !(s > 0) {
-			out[i] = math.NaN()
-			continue
+		out[i] = math.NaN()
+		if ok && s > 0 {
+			out[i] = p.kl(cand, 1/s)
 		}
-		for k, c := range cand {
-			(*scaled)[k] = c / s
-		}
-		out[i] = p.kl(*scaled)
 	}
 	return out
 }
@@ -72,59 +66,73 @@ func distributionOf(logits []float64) (d distribution, ok bool) {
 	}
 	d.scratch = borrowRow(len(logits))
 	d.e = *d.scratch
-	d.sum = exps(d.e, logits, d.peak)
+	d.sum = exps(d.e, logits, 1, d.peak)
 	return d, true
 }
 
 func (d *distribution) release() { giveRow(d.scratch) }
 
-func (d *distribution) kl(cand []float64) float64 {
+// kl is the divergence from the softmax of cand times unit.
+func (d *distribution) kl(cand []float64, unit float64) float64 {
 	peak, ok := largest(cand)
-	if !ok {
+	peak *= unit
+	if !ok || !finite(peak) {
 		return math.NaN()
 	}
-	shift := cand[d.at] - d.peak
+	shift := cand[d.at]*unit - d.peak
 	for i, r := range d.logits {
-		if math.Abs(cand[i]-r-shift) > near {
-			return d.klFar(cand, shift, peak)
+		if math.Abs(cand[i]*unit-r-shift) > near {
+			return d.klFar(cand, unit, shift, peak)
 		}
 	}
-	return d.klNear(cand, shift)
+	return d.klNear(cand, unit, shift)
 }
 
 // near is the largest |d| for which exp(d) - 1 - d is summed as a series; above
 // it, the difference has lost at most nine bits.
 const near = 1. / 16
 
+// large is a KL in which the rounding of terms with a small d, about 1e-16 in
+// all, doesn't show: 1e-12 of it.
+const large = 1e-3
+
 // klNear is KL where all logits are close once the shift is removed. The two
 // normalisers differ by log(sum p exp(t)) = log1p(sum p expm1(t)), which is as
 // exact as t, however small.
-func (d *distribution) klNear(cand []float64, shift float64) float64 {
+func (d *distribution) klNear(cand []float64, unit, shift float64) float64 {
 	var s float64
 	for i, r := range d.logits {
-		t := cand[i] - r - shift
+		t := cand[i]*unit - r - shift
 		s += d.e[i] * (t + expTail(t))
 	}
 	shift += math.Log1p(s / d.sum)
 	var kl float64
 	for i, r := range d.logits {
-		kl += d.e[i] * expTail(cand[i]-r-shift)
+		kl += d.e[i] * expTail(cand[i]*unit-r-shift)
 	}
 	return kl / d.sum
 }
 
 // klFar is KL for any finite rows. Terms with a large d use q itself, which
-// can't overflow as exp(d) can. peak is cand's.
-func (d *distribution) klFar(cand []float64, shift, peak float64) float64 {
+// can't overflow as exp(d) can. peak is the largest of cand times unit.
+func (d *distribution) klFar(cand []float64, unit, shift, peak float64) float64 {
 	scratch := borrowRow(len(cand))
 	defer giveRow(scratch)
-	f := *scratch // exp(cand - peak): q without its normaliser
-	sum := exps(f, cand, peak)
+	f := *scratch // q without its normaliser
+	sum := exps(f, cand, unit, peak)
 	delta := peak - d.peak - shift + math.Log(sum/d.sum)
 	perE, perF := 1/d.sum, 1/sum
 	var kl float64
 	for i, r := range d.logits {
-		diff := cand[i] - r - shift - delta
+		p := d.e[i] * perE
+		kl += f[i]*perF - p - p*(cand[i]*unit-r-shift-delta)
+	}
+	if kl > large {
+		return kl
+	}
+	kl = 0
+	for i, r := range d.logits {
+		diff := cand[i]*unit - r - shift - delta
 		p := d.e[i] * perE
 		if math.Abs(diff) <= near {
 			kl += p * expTail(diff)

@@ -40,13 +40,13 @@ func TopN(row []float64, n int) []int {
 		return nil
 	}
 	top := make([]int, 0, n)
-	last := math.Inf(-1) // the smallest logit in a full list
+	last := math.Inf(-1) // the smallest logit in the list
 	for i, x := range row {
+		if x <= last && len(top) == n { // nearly all; a NaN isn't
+			continue
+		}
 		if x != x {
 			return nil
-		}
-		if len(top) == n && x <= last {
-			continue
 		}
 		if len(top) < n {
 			top = append(top, i)

@@ -38,12 +38,13 @@ func LogSoftmax(dst, row []float64) []float64 {
 // value means nothing when it isn't, and is -Inf for an empty row.
 func largest(row []float64) (peak float64, ok bool) {
 	peak = math.Inf(-1)
-	var poison float64
 	for _, x := range row {
-		poison += x - x // NaN from the first NaN or infinity on
+		if !finite(x) {
+			return peak, false
+		}
 		if x > peak {
 			peak = x
 		}
 	}
-	return peak, poison == 0
+	return peak, true
 }

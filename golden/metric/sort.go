@@ -39,27 +39,23 @@ const fewest = 1024
 // rounds of counting sort a vocabulary of 151,936 some ten times as fast as
 // comparing does. Other rows are compared first, and keyed by their place.
 func (s *sorter) sort(row []float64, loads []uint32) {
-	if len(row) >= fewest && (s.keyInts(row) || s.keyFloats(row)) {
-		s.load(loads)
-		s.count()
+	if len(row) < fewest || !s.keyInts(row, loads) && !s.keyFloats(row, loads) {
+		s.compare(row, loads)
 		return
 	}
-	s.compare(row)
-	s.load(loads)
+	s.count()
 }
 
-// load replaces the indices that the elements carry.
-func (s *sorter) load(loads []uint32) {
+// loadOf is what element i carries.
+func loadOf(loads []uint32, i int) uint32 {
 	if loads == nil {
-		return
+		return uint32(i)
 	}
-	for i, e := range s.sorted {
-		s.sorted[i] = entryOf(e.key(), loads[e.load()])
-	}
+	return loads[i]
 }
 
 // keyFloats keys float32 values; false when one isn't.
-func (s *sorter) keyFloats(row []float64) bool {
+func (s *sorter) keyFloats(row []float64, loads []uint32) bool {
 	const sign = 1 << 31
 	out := s.sorted[:len(row)]
 	for i, x := range row {
@@ -75,14 +71,14 @@ func (s *sorter) keyFloats(row []float64) bool {
 		// signs are random.
 		bits := math.Float32bits(f)
 		bits ^= uint32(int32(bits)>>31) | sign
-		out[i] = entryOf(bits, uint32(i))
+		out[i] = entryOf(bits, loadOf(loads, i))
 	}
 	return true
 }
 
 // keyInts keys int32 values by their distance from the smallest; false when one
 // isn't.
-func (s *sorter) keyInts(row []float64) bool {
+func (s *sorter) keyInts(row []float64, loads []uint32) bool {
 	low := int64(math.MaxInt32)
 	for _, x := range row {
 		if !(x >= math.MinInt32 && x <= math.MaxInt32) || float64(int64(x)) != x {
@@ -92,7 +88,7 @@ func (s *sorter) keyInts(row []float64) bool {
 	}
 	out := s.sorted[:len(row)]
 	for i, x := range row {
-		out[i] = entryOf(uint32(int64(x)-low), uint32(i))
+		out[i] = entryOf(uint32(int64(x)-low), loadOf(loads, i))
 	}
 	return true
 }
@@ -105,6 +101,11 @@ func (s *sorter) count() {
 	var upper [1 << upperDigit]uint32
 	for _, e := range s.sorted {
 		upper[e>>(64-upperDigit)]++
+	}
+	if upper[s.sorted[0]>>(64-upperDigit)] == uint32(len(s.sorted)) {
+		countRun(s.sorted, s.spare)
+		s.sorted, s.spare = s.spare, s.sorted
+		return
 	}
 	starts(upper[:])
 	for _, e := range s.sorted {
@@ -168,7 +169,7 @@ func starts(counts []uint32) {
 }
 
 // compare sorts any row; equal values get one key.
-func (s *sorter) compare(row []float64) {
+func (s *sorter) compare(row []float64, loads []uint32) {
 	for i := range row {
 		s.sorted[i] = entry(i)
 	}
@@ -180,6 +181,6 @@ func (s *sorter) compare(row []float64) {
 		if i > 0 && x != last {
 			key++
 		}
-		s.sorted[i], last = entryOf(key, e.load()), x
+		s.sorted[i], last = entryOf(key, loadOf(loads, int(e.load()))), x
 	}
 }
