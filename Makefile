@@ -4,9 +4,12 @@ FUZZTIME      ?= 10s
 PYTHON        ?= python3.11
 GOLDENS_VENV   = .venv-goldens
 PEER_PYTHON   ?= python3
+CARGO         ?= cargo
+NATIVE         = fixtures/tokenizer/native
+NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch
+.PHONY: help conformance test test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +20,25 @@ conformance: ## the conformance suite on the embedded default, verbose; report/r
 test: ## every test that needs only Go
 	$(GO) test ./...
 
-test-native: ## the tests of parts that need native libraries
-	@echo "test-native: nothing native exists yet; every test runs under 'make test'"
+# The folder is named for the library's content: the go command doesn't look into
+# libraries, and would take a test binary with the old one for current.
+test-native: native-library ## the tests of text against the native tokenizer library
+	$(GO) vet -tags tokenizers ./...
+	CGO_ENABLED=1 CGO_LDFLAGS=-L$$(echo $(CURDIR)/$(NATIVE)/build/lib/*) $(GO) test -short -tags tokenizers $(NATIVE_PACKAGES)
+
+native-library: ## build that library (Rust; once, about four minutes of CPU)
+	@for tool in $(CARGO) $${CC:-gcc}; do command -v $$tool >/dev/null || { \
+		echo "native-library: $$tool is missing: the library is built with cargo and linked with a C compiler" >&2; exit 1; }; done
+	$(GO) mod download github.com/daulet/tokenizers
+	@set -e; mkdir -p $(NATIVE)/build/src; \
+		sync() { cmp -s "$$1" "$$2" || install -m 644 "$$1" "$$2"; }; \
+		sync $(NATIVE)/Cargo.toml $(NATIVE)/build/Cargo.toml; \
+		sync $(NATIVE)/Cargo.lock $(NATIVE)/build/Cargo.lock; \
+		sync "$$($(GO) list -m -f '{{.Dir}}' github.com/daulet/tokenizers)/crates/tokenizers/src/lib.rs" $(NATIVE)/build/src/lib.rs
+	cd $(NATIVE)/build && $(CARGO) build --release --locked --target-dir target
+	@set -e; cd $(NATIVE)/build; built=target/release/libtokenizers.a; \
+		dir=lib/$$(sha256sum $$built | cut -c 1-16); \
+		[ -e $$dir/libtokenizers.a ] || { rm -rf lib; mkdir -p $$dir; ln $$built $$dir/; }
 
 bench: ## all benchmarks, ten runs each, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
@@ -38,8 +58,9 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 lint: ## golangci-lint, import arrows included
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
-vet: ## go vet
+vet: ## go vet, also with the tag of the native tokenizer library, which it doesn't need
 	$(GO) vet ./...
+	$(GO) vet -tags tokenizers ./...
 
 goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCEPT=1 replaces, ARGS='--create NAME' adds
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))
