@@ -19,6 +19,8 @@ type captureFlags struct {
 	maxNew               int
 	stop                 stopFlags
 	noLogits             bool
+	probes               string
+	wanted               []engine.Probe // of probes
 }
 
 func newCapture(a *app) *cobra.Command {
@@ -37,12 +39,19 @@ its own.
 line's own list of ids that end the decode. NAME.json gets what was run: text, token_ids,
 output_ids, decoded, stop, and the line's other keys.
 
+--probes NAME,… writes places inside the model too, NAME.probes.safetensors: float32
+over all positions of the prompt and of the output but its last token, which is never
+run. The names are embed, final_norm, logits, and blocks.N.PART with PART attn_norm, q,
+k, v, q_rope, k_rope, attn_out, resid_mid, mlp_out or resid_post; blocks.*.PART stands
+for every layer's, "all" for every place but the logits.
+
 Each case passes the three self-checks of plumbline layers; one that doesn't is
 not written, the others are, and the exit code is 2. The folder appears as a
 whole, when the last case is done: after Ctrl-C, or any other error, there is
 none, and a folder that --overwrite was to replace is as it was.`,
 		Example: `  plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref
   plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref --max-new 32 --stop 2002,2000
+  plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref --probes embed,blocks.*.resid_mid,final_norm
   plumbline gate --model ./qwen2 --candidate ref --allow-partial`,
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,6 +69,7 @@ none, and a folder that --overwrite was to replace is as it was.`,
 	fl.IntVar(&f.maxNew, "max-new", engine.DefaultMaxNew, "most tokens to decode for each prompt")
 	f.stop.register(cmd, "ids that end the decode of a line without its own")
 	fl.StringVar(&f.system, "system", defaultSystem, "system prompt of a line without its own")
+	fl.StringVar(&f.probes, "probes", "", "places inside the model to write too, comma separated")
 	fl.BoolVar(&f.noLogits, "no-logits", false, "no decode, layer dumps only")
 	return cmd
 }
@@ -72,6 +82,7 @@ type capturer interface {
 	FinalNorm(ctx context.Context, row []float64) ([]float64, error)
 	CaptureMany(ctx context.Context, prompts [][]int, o reference.ManyOptions, each func(reference.Captured) error) error
 	Decode(ctx context.Context, ids []int, o engine.DecodeOptions) (engine.Decoded, error)
+	prober
 }
 
 func (a *app) capture(ctx context.Context, f captureFlags) error {
@@ -97,6 +108,11 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 			return err
 		}
 	}
+	if f.probes != "" {
+		if f.wanted, err = parseProbes(f.probes, ckpt.Arch()); err != nil {
+			return err
+		}
+	}
 	ref, err := a.openReference()
 	if err != nil {
 		return err
@@ -114,6 +130,8 @@ type capturedCase struct {
 	OutputIDs   []int              `json:"output_ids,omitempty"`
 	Decoded     *string            `json:"decoded,omitempty"`
 	StopReason  *engine.StopReason `json:"stop_reason,omitempty"`
+	Probes      int                `json:"probes,omitempty"`
+	Positions   int                `json:"probe_positions,omitempty"`
 	Shared      int                `json:"shared_tokens"`
 	Tokens      int                `json:"prompt_tokens"`
 	// Failed is the self-check that the case did not pass.
@@ -128,6 +146,9 @@ func (c capturedCase) String() string {
 	if c.StopReason != nil {
 		s += fmt.Sprintf(", %s, stop_reason %d, output_ids %s", plural(c.LogitRows, "logit row"), *c.StopReason,
 			strings.Trim(fmt.Sprint(c.OutputIDs), "[]"))
+	}
+	if c.Probes > 0 {
+		s += fmt.Sprintf(", %s x %s", plural(c.Probes, "probe"), plural(c.Positions, "position"))
 	}
 	return s + "\n"
 }
@@ -145,7 +166,7 @@ func (a *app) capturePrompts(ctx context.Context, ref capturer, rows []promptRow
 		return fmt.Errorf("--out: %w", err)
 	}
 	defer func() { err = errors.Join(err, folder.discard()) }()
-	w, err := dumpfmt.CreateFolder(folder.temp, describeCapture(ref.Describe(), f.noLogits), dumpfmt.WriteOptions{})
+	w, err := dumpfmt.CreateFolder(folder.temp, describeCapture(ref.Describe(), f), dumpfmt.WriteOptions{})
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,11 @@ const threePrompts = `{"name":"a","text":"x","token_ids":[1,2,3]}
 // captureWith runs the command's inside on three prompts.
 func captureWith(t *testing.T, ref capturer, a *app, out string) (string, error) {
 	t.Helper()
+	return captureWithFlags(t, ref, a, captureFlags{out: out, maxNew: 2})
+}
+
+func captureWithFlags(t *testing.T, ref capturer, a *app, f captureFlags) (string, error) {
+	t.Helper()
 	prompts := filepath.Join(t.TempDir(), "p.jsonl")
 	require.NoError(t, writeFile(prompts, []byte(threePrompts)))
 	rows, err := parsePrompts(prompts)
@@ -65,7 +70,8 @@ func captureWith(t *testing.T, ref capturer, a *app, out string) (string, error)
 	a.words = &modelText{err: errors.New("none"), missing: true}
 	var stdout, stderr bytes.Buffer
 	a.stdout, a.stderr = &stdout, &stderr
-	err = a.capturePrompts(context.Background(), ref, rows, captureFlags{prompts: prompts, out: out, maxNew: 2})
+	f.prompts = prompts
+	err = a.capturePrompts(context.Background(), ref, rows, f)
 	return stdout.String(), err
 }
 

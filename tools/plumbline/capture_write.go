@@ -53,6 +53,13 @@ func (a *app) writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWrit
 		out.Decoded = file.Decoded
 		out.OutputIDs, out.LogitRows, out.StopReason = d.OutputIDs, len(d.Logits), &d.StopReason
 	}
+	var probes *probed
+	if len(f.wanted) > 0 {
+		if probes, err = captureProbes(ctx, ref, ids, file.OutputIDs, f.wanted, rows); err != nil {
+			return out, fmt.Errorf("%s: %w", r.name, err)
+		}
+		out.Probes, out.Positions = len(probes.names), probes.positions()
+	}
 	cw, err := w.Case(r.name, file)
 	if err != nil {
 		return out, err
@@ -62,6 +69,11 @@ func (a *app) writeCase(ctx context.Context, ref capturer, w *dumpfmt.FolderWrit
 	}
 	if logits != nil {
 		if err := writeLogits(cw, logits); err != nil {
+			return out, err
+		}
+	}
+	if probes != nil {
+		if err := writeProbes(cw, probes); err != nil {
 			return out, err
 		}
 	}
@@ -92,14 +104,33 @@ func writeLogits(cw *dumpfmt.CaseWriter, rows [][]float64) error {
 	return d.Commit()
 }
 
+func writeProbes(cw *dumpfmt.CaseWriter, p *probed) error {
+	w, err := cw.Probes(p.specs())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Abort() }()
+	if err := p.write(w); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
 // describeCapture is the folder's engine.json.
-func describeCapture(i engine.Info, noLogits bool) dumpfmt.EngineFile {
+func describeCapture(i engine.Info, f captureFlags) dumpfmt.EngineFile {
 	e := dumpfmt.EngineFile{
 		Name: i.Name, Version: i.Version, Layers: i.Layers, Logits: i.Logits, DType: i.DType,
 		Weights: i.Weights, Activations: i.Activations, KVCache: i.KVCache, Model: i.Model,
 		Extra: map[string]json.RawMessage{"capture": json.RawMessage(`"token by token, one graph per layer"`)},
 	}
-	if noLogits {
+	positions := "every position but the last output token's"
+	if f.noLogits {
+		positions = "every position"
+	}
+	if f.probes != "" {
+		e.Probes = "f32, " + positions + ": " + f.probes
+	}
+	if f.noLogits {
 		e.Logits = ""
 	} else {
 		e.Extra["decode"] = json.RawMessage(`"greedy: one prefill, then token by token"`)

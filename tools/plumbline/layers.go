@@ -14,7 +14,7 @@ import (
 
 type layersFlags struct {
 	promptFlags
-	dump string
+	dump, probes string
 }
 
 func newLayers(a *app) *cobra.Command {
@@ -30,6 +30,9 @@ Three checks come first, and no dump is written when one fails: the last row is
 not the state after the final norm, but gives it; row 0 is the last token's
 embedding; and a second composition of the same arithmetic has the same bits in
 every row.
+
+--probes writes all places inside the model but the logits too, float32 over all
+positions of the prompt, from a further run that has to have the capture's bits.
 
 ` + promptHelp + ` The dump's fingerprint is that of the text.`,
 		Example: `  plumbline layers "What is the capital of France?" --model ./qwen2 --dump out/capital.layers.bin
@@ -51,6 +54,7 @@ every row.
 	a.overwriteFlag(cmd)
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.dump, "dump", "", "the layer dump to write; its folder is made")
+	cmd.Flags().StringVar(&f.probes, "probes", "", "a safetensors file to write, NAME.probes.safetensors in a dump folder")
 	return cmd
 }
 
@@ -64,11 +68,29 @@ type layersResult struct {
 	DType       string   `json:"dtype"`
 	Engine      string   `json:"engine"`
 	Checks      []string `json:"checks_passed"`
+	// What --probes wrote.
+	Probes    string `json:"probes,omitempty"`
+	Count     int    `json:"probe_count,omitempty"`
+	Positions int    `json:"probe_positions,omitempty"`
+}
+
+// probedReference is what layers needs of the reference.
+type probedReference interface {
+	engine.Reference
+	prober
 }
 
 func runLayers(ctx context.Context, a *app, f layersFlags) error {
 	if err := a.mayWrite("dump", f.dump); err != nil {
 		return err
+	}
+	if f.probes != "" {
+		if f.probes == f.dump {
+			return usageErrorf("--probes and --dump: got one file for both")
+		}
+		if err := a.mayWrite("probes", f.probes); err != nil {
+			return err
+		}
 	}
 	q, err := f.ask(a, 0)
 	if err != nil {
@@ -78,14 +100,18 @@ func runLayers(ctx context.Context, a *app, f layersFlags) error {
 	if err != nil {
 		return err
 	}
-	return writeCapture(ctx, a, ref, q.Case, f.dump)
+	return writeCapture(ctx, a, ref, q.Case, f)
 }
 
 // writeCapture captures, checks and writes.
-func writeCapture(ctx context.Context, a *app, ref engine.Reference, c engine.Case, path string) error {
+func writeCapture(ctx context.Context, a *app, ref probedReference, c engine.Case, f layersFlags) error {
 	task := a.progress().Start("layers", 4)
 	defer task.End()
 	rows, lines, err := captureChecked(ctx, ref, c.TokenIDs, task.Step)
+	var probes *probed
+	if err == nil && f.probes != "" {
+		probes, err = captureProbes(ctx, ref, c.TokenIDs, nil, hiddenProbes(ref.Weights().Arch()), rows)
+	}
 	if !a.json {
 		if err := a.emit([]byte(strings.Join(lines, ""))); err != nil {
 			return err
@@ -95,22 +121,30 @@ func writeCapture(ctx context.Context, a *app, ref engine.Reference, c engine.Ca
 		return fmt.Errorf("layers: no dump written: %w", err)
 	}
 	fingerprint := dumpfmt.Fingerprint(c.Text)
-	if err := a.writeLayers(path, rows, fingerprint); err != nil {
+	if err := a.writeLayers(f, rows, fingerprint, probes); err != nil {
 		return err
 	}
 	task.Step("written")
 	task.End()
 	if a.json {
 		info := ref.Describe()
-		return a.emitJSON(layersResult{
-			Dump: path, Rows: len(rows), HiddenSize: len(rows[0]),
+		r := layersResult{
+			Dump: f.dump, Rows: len(rows), HiddenSize: len(rows[0]),
 			Fingerprint: fmt.Sprintf("0x%016X", fingerprint), CaptureMode: dumpfmt.CaptureIncremental,
 			DType: info.DType, Engine: strings.TrimSpace(info.Name + " " + info.Version),
 			Checks: []string{"endpoint_self_check", "interior_row_oracle"},
-		})
+		}
+		if probes != nil {
+			r.Probes, r.Count, r.Positions = f.probes, len(probes.names), probes.positions()
+		}
+		return a.emitJSON(r)
 	}
-	return a.emit(fmt.Appendf(nil, "layer_dump_written: %d rows x %d hidden_size, prompt_fingerprint=0x%016X -> %s\n",
-		len(rows), len(rows[0]), fingerprint, path))
+	text := fmt.Sprintf("layer_dump_written: %d rows x %d hidden_size, prompt_fingerprint=0x%016X -> %s\n",
+		len(rows), len(rows[0]), fingerprint, f.dump)
+	if probes != nil {
+		text += fmt.Sprintf("probes_written: %d probes x %s -> %s\n", len(probes.names), plural(probes.positions(), "position"), f.probes)
+	}
+	return a.emit([]byte(text))
 }
 
 // captureChecked captures the rows and runs the three checks. The lines report
@@ -158,17 +192,30 @@ func captureChecked(ctx context.Context, ref engine.Reference, ids []int, step f
 	return rows, lines, nil
 }
 
-// writeLayers writes the rows as float32, which loses nothing of a float32 run.
-func (a *app) writeLayers(path string, rows [][]float64, fingerprint uint64) error {
-	w, err := dumpfmt.CreateFloatLayers(path,
-		dumpfmt.LayerHeader{Rows: len(rows), Width: len(rows[0]), Fingerprint: fingerprint, Mode: dumpfmt.CaptureIncremental},
-		dumpfmt.WriteOptions{Overwrite: a.overwrite})
+// writeLayers writes the dump, and the probes if there are any.
+func (a *app) writeLayers(f layersFlags, rows [][]float64, fingerprint uint64, probes *probed) error {
+	o := dumpfmt.WriteOptions{Overwrite: a.overwrite}
+	w, err := dumpfmt.CreateFloatLayers(f.dump,
+		dumpfmt.LayerHeader{Rows: len(rows), Width: len(rows[0]), Fingerprint: fingerprint, Mode: dumpfmt.CaptureIncremental}, o)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = w.Abort() }()
 	if err := asFloat32(rows, w.WriteRow); err != nil {
 		return err
+	}
+	if probes != nil {
+		p, err := dumpfmt.CreateSafetensors(f.probes, probes.specs(), nil, o)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = p.Abort() }()
+		if err := probes.write(p); err != nil {
+			return err
+		}
+		if err := p.Commit(); err != nil {
+			return err
+		}
 	}
 	return w.Commit()
 }

@@ -22,6 +22,7 @@ type fake struct {
 	hidden, embedding []float64
 	norm              []float64 // nil for the hidden state
 	err               error
+	probes            map[engine.Probe]engine.Matrix
 }
 
 type fakeTrace struct {
@@ -44,6 +45,10 @@ func (f *fake) FinalNorm(context.Context, []float64) ([]float64, error) {
 	return f.norm, nil
 }
 func (f *fake) Describe() engine.Info { return engine.Info{} }
+
+func (f *fake) CaptureProbes(context.Context, []int, []int, []engine.Probe) (map[engine.Probe]engine.Matrix, error) {
+	return f.probes, f.err
+}
 
 func healthy() *fake {
 	return &fake{
@@ -79,7 +84,7 @@ func TestNoDumpWhenASelfCheckFails(t *testing.T) {
 			ref := healthy()
 			tt.spoil(ref)
 			var out, stderr bytes.Buffer
-			err := writeCapture(context.Background(), &app{stdout: &out, stderr: &stderr}, ref, engine.Case{Text: "x", TokenIDs: []int{1}}, path)
+			err := writeCapture(context.Background(), &app{stdout: &out, stderr: &stderr}, ref, engine.Case{Text: "x", TokenIDs: []int{1}}, layersFlags{dump: path})
 			require.Equal(t, tt.lines, bytes.Count(out.Bytes(), []byte("\n")), out.String())
 			if tt.says == "" {
 				require.NoError(t, err)
