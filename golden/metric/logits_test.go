@@ -41,6 +41,7 @@ func TestKL(t *testing.T) {
 		{"p underflows", row{0, -800}, row{0, 0}, math.Ln2},
 		{"both underflow", row{0, -2000}, row{-2000, 0}, 2000},
 		{"p underflows, q is small", row{0, -800, -1}, row{0, -30, -1}, 6.8409705469555504901e-14},
+		{"one token moves far, the others by 2^-20", row{3, 2, -60}, row{3 + tiny, 2, -50}, 8.9408742666823278174e-14},
 		{"nothing overflows", row{1e308, 0}, row{1e308, 0}, 0},
 		{"uniform at two levels", row{0, 0, 0, 0}, row{5, 5, 5, 5}, 0},
 		{"one token", row{3}, row{-8}, 0},
@@ -293,6 +294,9 @@ func TestCentred(t *testing.T) {
 		{"equal but for a shift", row{9, 8, 12, 14}, want, 0, 1},
 		{"doubled", row{4, 2, 10, 14}, want, 1, 2},
 		{"opposite", row{-2, -1, -5, -7}, want, 2, -1},
+		// 0.1 three times has a float64 mean that is 0.1's neighbour, as far off as
+		// this row is wide.
+		{"shifted by 0.1, the row is as wide as 0.1's rounding", row{0.1, 0.1 + 0x1p-56, 0.1 + 0x1p-55}, row{0, 0x1p-56, 0x1p-55}, 0, 1},
 		{"constant candidate", row{0.1, 0.1, 0.1, 0.1}, want, 1, 0},
 		{"constant reference", want, row{0.1, 0.1, 0.1, 0.1}, inf, nan},
 		{"both constant", row{0.3, 0.3, 0.3}, row{0.1, 0.1, 0.1}, nan, nan},

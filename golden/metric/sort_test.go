@@ -36,19 +36,20 @@ func plainSpearman(cand, ref []float64) float64 {
 func TestSpearmanOfLongRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 31))
 	kinds := map[string]func() float64{
-		"float32":                 func() float64 { return float64(float32(rng.NormFloat64())) },
-		"float64":                 rng.NormFloat64,
-		"float32, masked":         func() float64 { return []float64{-math.MaxFloat32, float64(rng.Float32())}[rng.IntN(2)] },
-		"subnormal float32":       func() float64 { return float64(math.Float32frombits(rng.Uint32N(1 << 20))) },
-		"infinities":              func() float64 { return []float64{-math.Inf(1), math.Inf(1), rng.NormFloat64()}[rng.IntN(3)] },
-		"zeros of either sign":    func() float64 { return []float64{0, math.Copysign(0, -1), 1, -1}[rng.IntN(4)] },
-		"few values":              func() float64 { return float64(rng.IntN(5)) - 2.5 },
-		"small int32":             func() float64 { return float64(rng.IntN(2000) - 1000) },
-		"all of int32":            func() float64 { return float64(int32(rng.Uint32())) },
-		"the ends of int32":       func() float64 { return []float64{math.MinInt32, math.MaxInt32, 0}[rng.IntN(3)] },
-		"integers beyond int32":   func() float64 { return float64(rng.Int64N(1<<40)) + 0x1p33 },
-		"integers above 2^24, +1": func() float64 { return float64(1<<24 + rng.IntN(4)) },
-		"one digit differs":       func() float64 { return float64(rng.IntN(100) << 11) },
+		"float32":                         func() float64 { return float64(float32(rng.NormFloat64())) },
+		"float64":                         rng.NormFloat64,
+		"float32, masked":                 func() float64 { return []float64{-math.MaxFloat32, float64(rng.Float32())}[rng.IntN(2)] },
+		"subnormal float32":               func() float64 { return float64(math.Float32frombits(rng.Uint32N(1 << 20))) },
+		"infinities":                      func() float64 { return []float64{-math.Inf(1), math.Inf(1), rng.NormFloat64()}[rng.IntN(3)] },
+		"zeros of either sign, fractions": func() float64 { return []float64{0, math.Copysign(0, -1), 0.5, -0.5}[rng.IntN(4)] },
+		"zeros of either sign":            func() float64 { return []float64{0, math.Copysign(0, -1), 1, -1}[rng.IntN(4)] },
+		"few values":                      func() float64 { return float64(rng.IntN(5)) - 2.5 },
+		"small int32":                     func() float64 { return float64(rng.IntN(2000) - 1000) },
+		"all of int32":                    func() float64 { return float64(int32(rng.Uint32())) },
+		"the ends of int32":               func() float64 { return []float64{math.MinInt32, math.MaxInt32, 0}[rng.IntN(3)] },
+		"integers beyond int32":           func() float64 { return float64(rng.Int64N(1<<40)) + 0x1p33 },
+		"integers above 2^24, +1":         func() float64 { return float64(1<<24 + rng.IntN(4)) },
+		"one digit differs":               func() float64 { return float64(rng.IntN(100) << 11) },
 	}
 	for name, value := range kinds {
 		for _, n := range []int{fewest - 1, fewest, 3*fewest + 7} {

@@ -136,21 +136,22 @@ func TestAfterTheFlipNothingCounts(t *testing.T) {
 	flipped := []float32{5.0001, 5, -3, 0, 1}
 	opposite := []float32{-4, 0, 2, -1, -2}
 	same := dumpfmt.CaseFile{Text: "x", TokenIDs: []int{1}}
-	writeFloat(t, refDir, "a", same, [][]float32{ref0, tied, ref1})
+	// The fourth has the same tokens again, and other inputs still.
+	writeFloat(t, refDir, "a", same, [][]float32{ref0, tied, ref1, ref0})
 	writeFloat(t, refDir, "b", same, [][]float32{ref0, ref1, ref1})
-	writeFloat(t, candDir, "a", same, [][]float32{ref0, flipped, opposite})
+	writeFloat(t, candDir, "a", same, [][]float32{ref0, flipped, opposite, ref0})
 	writeFloat(t, candDir, "b", same, [][]float32{ref0, ref1, ref1})
 	res := compare(t, candDir, refDir)
 	res.Classify(0.01)
 	require.Zero(t, res.Wrong())
 	a := &res.Cases[0]
 	require.Equal(t, 1, a.FirstFlip)
-	require.Equal(t, []conformance.Margin{conformance.Match, conformance.TieFlip, ""},
-		[]conformance.Margin{a.Positions[0].Class, a.Positions[1].Class, a.Positions[2].Class})
+	require.Equal(t, []conformance.Margin{conformance.Match, conformance.TieFlip, "", ""},
+		[]conformance.Margin{a.Positions[0].Class, a.Positions[1].Class, a.Positions[2].Class, a.Positions[3].Class})
 
 	ours := res.Comparable(res.Everything("all"))
 	require.Equal(t, 5, ours.Positions)
-	require.Equal(t, 6, ours.Of)
+	require.Equal(t, 7, ours.Of)
 	require.Equal(t, 4, ours.Agree)
 	require.Equal(t, map[conformance.Margin]int{conformance.Match: 4, conformance.TieFlip: 1}, ours.Classes)
 	require.Equal(t, 5, ours.KL.N)
@@ -159,18 +160,27 @@ func TestAfterTheFlipNothingCounts(t *testing.T) {
 	requireNear(t, "spearman min", ours.Spearman.Min, 0.9) // one swap of neighbours in five
 
 	theirs := res.Naive(res.Everything("all"))
-	require.Equal(t, 6, theirs.Positions)
-	require.Equal(t, 4, theirs.Agree)
-	require.Equal(t, 4, theirs.AgreeMargin.N)
+	require.Equal(t, 7, theirs.Positions)
+	require.Equal(t, 5, theirs.Agree)
+	require.Equal(t, 5, theirs.AgreeMargin.N)
 	require.Equal(t, []int{2, 5}, theirs.FlipRanks)
 	requireNear(t, "spearman min", theirs.Spearman.Min, -1)
 	after := res.AfterFlip()
-	require.Equal(t, 1, after.N)
-	requireNear(t, "after the flip", after.Mean, -1)
+	require.Equal(t, 2, after.N)
+	requireNear(t, "after the flip", after.Mean, 0) // -1 and 1
 
 	// By group, and only what a group names.
 	require.Equal(t, 2, res.Comparable(Group{"g", []string{"a"}}).Positions)
 	require.Equal(t, 3, res.Naive(Group{"g", []string{"b"}}).Positions)
+}
+
+// Tokens 0 1 2 are the reference's top three, on which both sides have one order;
+// of the candidate's, 3 0 1, they don't.
+func TestTopIsTheReferences(t *testing.T) {
+	refDir, candDir := t.TempDir(), t.TempDir()
+	writeFloat(t, refDir, "a", dumpfmt.CaseFile{}, [][]float32{{6, 5, 4, 0, -1}})
+	writeFloat(t, candDir, "a", dumpfmt.CaseFile{}, [][]float32{{6, 5, 4, 7, -1}})
+	requireNear(t, "spearman", compare(t, candDir, refDir).Cases[0].Positions[0].SpearmanTop, 1)
 }
 
 func TestClassOf(t *testing.T) {

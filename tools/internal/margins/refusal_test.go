@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		}, Candidate, Missing, -1, "a: no such case in the candidate folder"},
 		{"a row less, and nothing tells why", func(t *testing.T, _, cand string) {
 			writeFloat(t, cand, "a", prompt(1), good[:1])
-		}, Candidate, Contract, -1, "rows: got 1, want 2 as in "},
+		}, Candidate, Contract, -1, "ref/a.logits.bin: no stop ids are told that could end either output"},
 		{"a row more", func(t *testing.T, _, cand string) {
 			writeFloat(t, cand, "a", prompt(), append(good, ref0))
 		}, Candidate, Contract, -1, "rows: got 3, want 2 as in "},
@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		}, Candidate, Contract, -1, "rows: got 0, want 2 as in "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			refDir, candDir := t.TempDir(), t.TempDir()
+			refDir, candDir := filepath.Join(t.TempDir(), "ref"), filepath.Join(t.TempDir(), "cand")
 			for _, dir := range []string{refDir, candDir} {
 				writeFloat(t, dir, "a", prompt(), good)
 				writeFloat(t, dir, "b", prompt(), good)
