@@ -49,8 +49,9 @@ type Config struct {
 	// Only Prove needs it.
 	Mutants func(cfg Config, k Control) (Config, error)
 	// Encode turns a prompt's text into the model's token ids, with the special
-	// tokens that stand in it and none added; nil when there is no tokenizer. With
-	// it, ids that a candidate brings or tells are held to the text.
+	// tokens that stand in it and none added. With it, ids that a candidate brings
+	// or tells are held to the text. nil takes the reference's own, if its weights
+	// are an engine.Encoder: a checkpoint with a tokenizer.json beside it is.
 	Encode func(text string) ([]int, error)
 	// DecodeSteps is how many tokens a candidate is asked to decode; 0 means as
 	// many as the goldens have, or engine.DefaultMaxNew.

@@ -113,12 +113,16 @@ func (g *gatherer) text(ev *Evidence) {
 	if g.needs&NeedText == 0 {
 		return
 	}
-	if g.cfg.Encode == nil {
-		ev.NoText = "no tokenizer: the model's folder has no tokenizer.json that can be read"
+	encode := g.cfg.Encode
+	if w, ok := g.cfg.Reference.Weights().(engine.Encoder); ok && encode == nil {
+		encode = w.Encode
+	}
+	if encode == nil {
+		ev.NoText = "no tokenizer comes with the model"
 		return
 	}
 	var err error
-	if ev.TextIDs, err = g.cfg.Encode(ev.Case.Text); err != nil {
+	if ev.TextIDs, err = encode(ev.Case.Text); err != nil {
 		ev.TextIDs, ev.NoText = nil, err.Error()
 	}
 }
@@ -150,7 +154,7 @@ func (g *gatherer) candidate(ctx context.Context, ev *Evidence) (resp *engine.Re
 		ctx = limited
 	}
 	req := engine.Request{Case: ev.Case}
-	if g.needs&NeedLogits != 0 {
+	if req.NoLogits = g.needs&NeedLogits == 0; !req.NoLogits {
 		req.DecodeSteps = g.decodeSteps()
 	}
 	resp, err = g.cfg.Candidate.Run(ctx, req)

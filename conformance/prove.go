@@ -33,14 +33,14 @@ func Prove(ctx context.Context, cfg Config) ([]Proof, error) {
 		return nil, errors.New("conformance: prove: Config needs a Reference and a Candidate that is clean")
 	}
 	cfg = withMemory(cfg)
+	clean := cfg
+	clean.Only = nil
+	rep, err := Evaluate(ctx, clean)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: prove: on the clean engine: %w", err)
+	}
 	var out []Proof
 	for _, c := range Builtin().Checks() {
-		clean := cfg
-		clean.Only = []string{c.ID}
-		rep, err := Evaluate(ctx, clean)
-		if err != nil {
-			return nil, fmt.Errorf("conformance: prove: %s on the clean engine: %w", c.ID, err)
-		}
 		for _, side := range c.Sides {
 			if why := notClean(rep, c.ID, side); why != "" {
 				return nil, fmt.Errorf("conformance: prove: %s on the clean %s: %s", c.ID, side, why)

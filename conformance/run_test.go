@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/mutant"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 // runScenario makes this test binary run conformance.Run once more, in a
@@ -27,9 +30,12 @@ func TestRunInAClient(t *testing.T) {
 		var err error
 		cfg, err = seeded()
 		require.NoError(t, err)
-		cfg.Cases = cfg.Cases[:6]
+		cfg.Cases, cfg.ReferenceCases = suite.ProofCases(cfg.Cases)[:conformance.MedianCases], 2
 	}
-	cfg.AllowPartial = scenario != "partial"
+	if scenario == "partial" || scenario == "partial-is-allowed" {
+		cfg.Candidate = withoutLogits{cfg.Candidate}
+		cfg.AllowPartial = scenario != "partial"
+	}
 	if scenario == "faulty" {
 		var err error
 		cfg, err = cfg.Mutants(cfg, conformance.Control{Mutant: "layer-skipped", Side: conformance.SideCandidate, Layer: 17})
@@ -44,6 +50,14 @@ func TestRunInAClient(t *testing.T) {
 	conformance.Run(t, cfg)
 }
 
+// withoutLogits is a candidate that offers none.
+type withoutLogits struct{ engine.Candidate }
+
+func (w withoutLogits) Run(ctx context.Context, req engine.Request) (*engine.Response, error) {
+	req.NoLogits = true
+	return w.Candidate.Run(ctx, req)
+}
+
 func TestRun(t *testing.T) {
 	sweep(t)
 	for _, tc := range []struct {
@@ -51,7 +65,8 @@ func TestRun(t *testing.T) {
 		passes   bool
 		says     []string
 	}{
-		{"conforms-but-partial-is-allowed", true, []string{"--- PASS: TestRunInAClient/LocalError", "core check not judged: LogitCandidate"}},
+		{"conforms", true, []string{"--- PASS: TestRunInAClient/LocalError", "--- PASS: TestRunInAClient/LogitCandidate"}},
+		{"partial-is-allowed", true, []string{"--- PASS: TestRunInAClient/LocalError", "core check not judged: LogitCandidate"}},
 		{"partial", false, []string{"conclusion: partial"}},
 		{"faulty", false, []string{"--- FAIL: TestRunInAClient/LocalError", "blocks.17.resid_post", "first bad row: 18", "rule: "}},
 		{"faulty-reference", false, []string{"the reference failed a check of its own", "--- FAIL: TestRunInAClient/InteriorRowOracle"}},

@@ -17,10 +17,10 @@ func stopRule() *Check {
 		Sides:   []Side{SideReference, SideCandidate},
 		Needs:   NeedStops | NeedLogits,
 		Controls: []Control{
-			{Mutant: "stop-dropped", Side: SideReference, Layer: -1},
-			{Mutant: "runs-past-stop", Side: SideReference, Layer: -1},
-			{Mutant: "stop-dropped", Side: SideCandidate, Layer: -1},
-			{Mutant: "runs-past-stop", Side: SideCandidate, Layer: -1},
+			{Mutant: "stop-dropped", Side: SideReference, Layer: -1, Kind: KindDump},
+			{Mutant: "runs-past-stop", Side: SideReference, Layer: -1, Kind: KindDump},
+			{Mutant: "stop-dropped", Side: SideCandidate, Layer: -1, Kind: KindDump},
+			{Mutant: "runs-past-stop", Side: SideCandidate, Layer: -1, Kind: KindDump},
 		},
 		Judge: judgeStopRule,
 	}
@@ -45,14 +45,14 @@ func judgeStopRule(ev *Evidence, side Side) Outcome {
 	}
 	first := slices.IndexFunc(out, func(id int) bool { return slices.Contains(stop, id) })
 	if first >= 0 && first < len(out)-1 {
-		return fail("", Finding{Exact: true, Metric: "output tokens", Got: Number(len(out)), Limit: Limit{Number(first + 1), "the first stop id"},
+		return fail(KindDump, Finding{Exact: true, Metric: "output tokens", Got: Number(len(out)), Limit: Limit{Number(first + 1), "the first stop id"},
 			At: AtStep(first, file), Detail: fmt.Sprintf("token %d is a stop id, and decoding went on", out[first])})
 	}
 	if first >= 0 {
 		return pass()
 	}
 	if len(out) < ev.decodeBudget {
-		return fail("", Finding{Exact: true, Metric: "output tokens", Got: Number(len(out)),
+		return fail(KindDump, Finding{Exact: true, Metric: "output tokens", Got: Number(len(out)),
 			Limit: Limit{Number(ev.decodeBudget), "the budget, since no stop id ended the output"}, At: AtStep(len(out)-1, file),
 			Detail: "the output ends before its budget, and not on a stop id: dropped, or broken off"})
 	}
@@ -73,16 +73,16 @@ func judgeReferenceStops(ev *Evidence) Outcome {
 	for _, s := range ev.Stops {
 		at := AtStep(max(0, len(s.Want)-1), "")
 		if !slices.Equal(s.Got.OutputIDs, s.Want) {
-			return fail("", Finding{Exact: true, Metric: "output tokens", Got: Number(len(s.Got.OutputIDs)),
+			return fail(KindDump, Finding{Exact: true, Metric: "output tokens", Got: Number(len(s.Got.OutputIDs)),
 				Limit: Limit{Number(len(s.Want)), "the tokens up to the first stop id, which is kept"}, At: at,
 				Detail: fmt.Sprintf("stop %v: got %v, want %v", s.Stop, s.Got.OutputIDs, s.Want)})
 		}
 		if len(s.Got.Logits) != len(s.Want) {
-			return fail("", Finding{Exact: true, Metric: "logit rows", Got: Number(len(s.Got.Logits)),
+			return fail(KindDump, Finding{Exact: true, Metric: "logit rows", Got: Number(len(s.Got.Logits)),
 				Limit: Limit{Number(len(s.Want)), "one row for each token"}, At: at})
 		}
 		if s.Got.StopReason != s.Reason {
-			return fail("", Finding{Exact: true, Metric: "stop reason", Got: Number(s.Got.StopReason),
+			return fail(KindDump, Finding{Exact: true, Metric: "stop reason", Got: Number(s.Got.StopReason),
 				Limit: Limit{Number(s.Reason), "1 when a stop id ended the output, else 0"}, At: at})
 		}
 	}

@@ -50,6 +50,9 @@ type Request struct {
 	// DecodeSteps is how many tokens to decode greedily after the prompt; 0
 	// leaves it to the candidate.
 	DecodeSteps int
+	// NoLogits says that nobody looks at tokens and logits: a candidate may leave
+	// the decode out.
+	NoLogits bool
 	// Probes are the places in the model that are wanted beside the dumps; none
 	// leaves it to the candidate.
 	Probes []Probe

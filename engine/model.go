@@ -84,3 +84,10 @@ type Weights interface {
 	// Tensor returns the named tensor, or a *ConfigError when it is missing.
 	Tensor(name string) (Tensor, error)
 }
+
+// Encoder is what Weights also are when a tokenizer lies beside them.
+type Encoder interface {
+	// Encode returns the ids of a text: special tokens that stand in it are
+	// recognised, none is added. An error means that there are none to be had.
+	Encode(text string) ([]int, error)
+}

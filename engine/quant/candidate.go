@@ -54,6 +54,14 @@ func (c candidate) Info(context.Context) (engine.Info, error) {
 }
 
 func (c candidate) Run(ctx context.Context, req engine.Request) (*engine.Response, error) {
+	if req.NoLogits {
+		rows, steps, err := c.e.lastRows(ctx, c.scheme, req.Case.TokenIDs)
+		if err != nil {
+			return nil, err
+		}
+		return &engine.Response{PromptIDs: slices.Clone(req.Case.TokenIDs),
+			Layers: &capture{rows: rows, steps: steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)}}, nil
+	}
 	if c.codes {
 		return answer[int32](ctx, c, req)
 	}

@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/fixtures/tokenizer"
 )
 
 // Checkpoint is a Hugging Face checkpoint with its headers checked and its
@@ -26,7 +28,10 @@ type Checkpoint struct {
 	shards []*shard
 	where  map[string]*shard // by tensor name
 	unused []string
+	text   func() (*tokenizer.Tokenizer, error)
 }
+
+var _ engine.Encoder = (*Checkpoint)(nil)
 
 var _ engine.Weights = (*Checkpoint)(nil)
 
@@ -97,7 +102,7 @@ func load(f folder) (_ *Checkpoint, err error) {
 	if !ok {
 		return nil, &engine.ConfigError{File: f.show(configName), What: "file", Got: "nothing", Want: "a Hugging Face config"}
 	}
-	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]*shard{}}
+	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]*shard{}, text: sync.OnceValues(textOf(f))}
 	if c.cfg, err = readConfig(f.show(configName), data); err != nil {
 		return nil, err
 	}

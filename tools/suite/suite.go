@@ -112,12 +112,12 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 	}
 }
 
-// ProofCases are the cases on which planted faults are shown: the first eight
+// ProofCases are the cases on which planted faults are shown: the first six
 // that are long enough to have power and short enough to be run dozens of times.
 func ProofCases(cases []engine.Case) []engine.Case {
 	var out []engine.Case
 	for _, c := range cases {
-		if n := len(c.TokenIDs); n >= 6 && n <= 40 && len(out) < 8 {
+		if n := len(c.TokenIDs); n >= 6 && n <= 40 && len(out) < 6 {
 			out = append(out, c)
 		}
 	}
