@@ -169,7 +169,8 @@ func (g *gatherer) head(ctx context.Context, ev *Evidence, trace engine.Trace, t
 	if d := ev.Profile; d.Accumulated[last].Missing || d.PostNormLast || d.Rescaled[last] != 0 || d.CopyOf[last] >= 0 {
 		return nil // the last row is a bad one of the dump: it is not what the head was fed
 	}
-	judge, yardRow := g.cfg.Reference, ev.trace.Rows()[last]
+	judge := g.cfg.Reference
+	var yardRow []float64
 	if a.float {
 		double, err := g.shadow()
 		if err != nil {

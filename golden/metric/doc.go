@@ -6,8 +6,8 @@
 // A row is a []float64: one residual row, one logit row, one tensor. The first
 // argument is the candidate, the second the reference, and a ratio divides by
 // the reference; only [KL] has them the other way round, as it is written.
-// Float32, bfloat16 and scaled int8 values are exact in float64,
-// so nothing is lost before the arithmetic starts.
+// Float32, bfloat16 and scaled int8 values are exact in float64, so nothing is
+// lost before the arithmetic starts.
 //
 // # NaN, infinities, degenerate rows
 //

@@ -136,22 +136,22 @@ func TestAfterTheFlipNothingCounts(t *testing.T) {
 	flipped := []float32{5.0001, 5, -3, 0, 1}
 	opposite := []float32{-4, 0, 2, -1, -2}
 	same := dumpfmt.CaseFile{Text: "x", TokenIDs: []int{1}}
-	// The fourth has the same tokens again, and other inputs still.
-	writeFloat(t, refDir, "a", same, [][]float32{ref0, tied, ref1, ref0})
+	// The last two have the same tokens again, and other inputs still.
+	writeFloat(t, refDir, "a", same, [][]float32{ref0, tied, ref1, ref0, ref0})
 	writeFloat(t, refDir, "b", same, [][]float32{ref0, ref1, ref1})
-	writeFloat(t, candDir, "a", same, [][]float32{ref0, flipped, opposite, ref0})
+	writeFloat(t, candDir, "a", same, [][]float32{ref0, flipped, opposite, ref0, ref0})
 	writeFloat(t, candDir, "b", same, [][]float32{ref0, ref1, ref1})
 	res := compare(t, candDir, refDir)
 	res.Classify(0.01)
 	require.Zero(t, res.Wrong())
 	a := &res.Cases[0]
 	require.Equal(t, 1, a.FirstFlip)
-	require.Equal(t, []conformance.Margin{conformance.Match, conformance.TieFlip, "", ""},
-		[]conformance.Margin{a.Positions[0].Class, a.Positions[1].Class, a.Positions[2].Class, a.Positions[3].Class})
+	require.Equal(t, []conformance.Margin{conformance.Match, conformance.TieFlip, "", "", ""},
+		[]conformance.Margin{a.Positions[0].Class, a.Positions[1].Class, a.Positions[2].Class, a.Positions[3].Class, a.Positions[4].Class})
 
 	ours := res.Comparable(res.Everything("all"))
 	require.Equal(t, 5, ours.Positions)
-	require.Equal(t, 7, ours.Of)
+	require.Equal(t, 8, ours.Of)
 	require.Equal(t, 4, ours.Agree)
 	require.Equal(t, map[conformance.Margin]int{conformance.Match: 4, conformance.TieFlip: 1}, ours.Classes)
 	require.Equal(t, 5, ours.KL.N)
@@ -160,14 +160,14 @@ func TestAfterTheFlipNothingCounts(t *testing.T) {
 	requireNear(t, "spearman min", ours.Spearman.Min, 0.9) // one swap of neighbours in five
 
 	theirs := res.Naive(res.Everything("all"))
-	require.Equal(t, 7, theirs.Positions)
-	require.Equal(t, 5, theirs.Agree)
-	require.Equal(t, 5, theirs.AgreeMargin.N)
+	require.Equal(t, 8, theirs.Positions)
+	require.Equal(t, 6, theirs.Agree)
+	require.Equal(t, 6, theirs.AgreeMargin.N)
 	require.Equal(t, []int{2, 5}, theirs.FlipRanks)
 	requireNear(t, "spearman min", theirs.Spearman.Min, -1)
 	after := res.AfterFlip()
-	require.Equal(t, 2, after.N)
-	requireNear(t, "after the flip", after.Mean, 0) // -1 and 1
+	require.Equal(t, 3, after.N)
+	requireNear(t, "after the flip", after.Mean, 1./3) // -1, 1, 1
 
 	// By group, and only what a group names.
 	require.Equal(t, 2, res.Comparable(Group{"g", []string{"a"}}).Positions)
