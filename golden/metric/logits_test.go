@@ -100,16 +100,19 @@ func TestKLProperties(t *testing.T) {
 
 func TestKLAtScales(t *testing.T) {
 	ref, cand := row{1, 2, 3, -1}, row{20, 10, 25, 0}
-	got := metric.KLAtScales(ref, cand, 10, 5, 0, -1, nan, inf)
+	got := metric.KLAtScales(ref, cand, 10, 5, 0, -1, nan, inf, -inf)
 	for i, want := range []float64{
 		0.19771478791900566812, // mpmath, as in TestKL: the candidate is 2 1 2.5 0
 		metric.KL(ref, row{4, 2, 5, 0}),
 		nan, nan, nan,
-		metric.KL(ref, row{0, 0, 0, 0}),
+		metric.KL(ref, row{0, 0, 0, 0}), nan,
 	} {
 		if !within(got[i], want, 1e-13) {
 			t.Errorf("scale %d: got %v, want %v", i, got[i], want)
 		}
+	}
+	if got := metric.KLAtScales(row{1, 2}, row{1e308, 0}, 0.01)[0]; !math.IsNaN(got) {
+		t.Errorf("a scale at which the logits overflow: got %v, want NaN", got)
 	}
 	for _, pair := range [][2]row{{{1, nan}, {1, 2}}, {{1, 2}, {1, inf}}, {nil, nil}} {
 		if got := metric.KLAtScales(pair[0], pair[1], 1); len(got) != 1 || !math.IsNaN(got[0]) {
