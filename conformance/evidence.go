@@ -87,8 +87,9 @@ type Evidence struct {
 	// reason in NoProfile.
 	Profile   *Profile
 	NoProfile string
-	// trace is the run that Profile was measured from.
+	// trace is the run that Profile was measured from, yard are the yardstick's rows.
 	trace engine.Trace
+	yard  [][]float64
 }
 
 // RunEvidence is what the checks over a whole run look at.

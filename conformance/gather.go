@@ -75,11 +75,10 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 		ev.Candidate, ev.LogitForm = nil, nil
 		return ev, nil
 	}
-	trace, err := ref.Capture(ctx, c.TokenIDs)
+	trace, err := g.capture(ctx, ev)
 	if err != nil {
-		return nil, fmt.Errorf("conformance: case %s: reference capture: %w", c.Name, err)
+		return nil, err
 	}
-	ev.Reference = asCapture(trace.Rows(), ev)
 	if ev.LastEmbedding, err = ref.Embedding(c.TokenIDs[len(c.TokenIDs)-1]); err != nil {
 		return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
 	}
@@ -101,11 +100,25 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 		}
 	}
 	if ev.LogitForm != nil && g.needs&NeedLogits != 0 && ev.CandidateErr == nil {
-		if err := g.logits(ctx, ev, resp.Logits, trace); err != nil {
+		if err := g.logits(ctx, ev, resp.Logits); err != nil {
 			return nil, fmt.Errorf("conformance: case %s: logits: %w", c.Name, err)
 		}
 	}
 	return ev, nil
+}
+
+// capture runs the reference on the prompt, if a check looks at its rows.
+func (g *gatherer) capture(ctx context.Context, ev *Evidence) (engine.Trace, error) {
+	const rows = NeedRows | NeedWholeStep | NeedBatched | NeedLastHidden | NeedGolden | NeedProfile
+	if (g.needs|g.refNeeds)&rows == 0 {
+		return nil, nil
+	}
+	trace, err := g.cfg.Reference.Capture(ctx, ev.Case.TokenIDs)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: case %s: reference capture: %w", ev.Case.Name, err)
+	}
+	ev.Reference = asCapture(trace.Rows(), ev)
+	return trace, nil
 }
 
 // text tokenises the case's text, where there is a tokenizer.
@@ -350,6 +363,6 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		return err
 	}
 	p.PostNormLast = rows[last] != nil && metric.RelativeL2(ev.Candidate.Rows[last], normed) < g.budgets.Nearer.Value*p.Accumulated[last].Got
-	ev.Profile, ev.trace = p, t.trace
+	ev.Profile, ev.trace, ev.yard = p, t.trace, t.yard
 	return nil
 }

@@ -65,7 +65,7 @@ func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
 	var together []*Evidence
 	for _, ev := range evs {
 		unequal := !slices.ContainsFunc(together, func(o *Evidence) bool { return len(o.Case.TokenIDs) == len(ev.Case.TokenIDs) })
-		if ev.referenceJudged && ev.Decode != nil && ev.Decode.Float32Error != nil && unequal && len(together) < batchSize {
+		if ev.referenceJudged && ev.Decode != nil && ev.Decode.Noise != nil && unequal && len(together) < batchSize {
 			together = append(together, ev)
 		}
 	}
@@ -108,12 +108,12 @@ func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
 }
 
 // logitDistances are the distances of a run's rows from the plain run's, with
-// the float32 engine's own error in each.
+// the noise of float32 in each.
 func logitDistances(ev *Evidence, o OtherRun) []Measure {
 	var out []Measure
 	for i, row := range o.Rows {
 		k := o.First + i
-		out = append(out, Measure{Got: metric.CentredL2(row, ev.Decode.Logits[k]), Yard: max(ev.Decode.Float32Error[k], ev.Rounding)})
+		out = append(out, Measure{Got: metric.CentredL2(row, ev.Decode.Logits[k]), Yard: max(ev.Decode.Noise[k], ev.Rounding)})
 	}
 	return out
 }

@@ -23,9 +23,10 @@ type DecodeEvidence struct {
 	// Plain is true where the golden recorded no error of its own, and the
 	// float32 engine's error stands in.
 	Plain bool
-	// Float32Error is the float32 engine's relative L2 error from float64 in
-	// each row, nil where nothing asked for it.
-	Float32Error []float64
+	// Noise is the relative L2 error from float64 that a sound float32 engine shows
+	// in each row: the golden's own where it recorded that, else this engine's, as
+	// far as a float32 engine may have one; nil where nothing asked for it.
+	Noise []float64
 }
 
 // GoldenRow is one recorded row of logits beside the reference's.
@@ -93,8 +94,10 @@ func (g *gatherer) decode(ctx context.Context, ev *Evidence, closely bool) error
 		d.Form.ArgMax, d.Form.Degenerate = append(d.Form.ArgMax, id), append(d.Form.Degenerate, what)
 	}
 	ev.Decode = d
-	floors := set != nil && recorded && set.LogitFloor(name) != nil
-	if (closely && g.refNeeds&(NeedChunks|NeedBatches) != 0) || (recorded && !floors) {
+	if recorded {
+		d.Noise = set.LogitFloor(name) // an error that no fault of this engine's can raise
+	}
+	if d.Noise == nil && (recorded || g.refNeeds&(NeedChunks|NeedBatches) != 0) {
 		if err := g.float32Error(ctx, ev); err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func (d *DecodeEvidence) compare(rows [][]float64, floors []float64, name string
 	for i, want := range rows {
 		floor := 0.0
 		if d.Plain {
-			floor = d.Float32Error[i]
+			floor = d.Noise[i]
 		} else {
 			floor = floors[i]
 		}
@@ -176,7 +179,9 @@ func (d *DecodeEvidence) compare(rows [][]float64, floors []float64, name string
 	return nil
 }
 
-// float32Error is the error that a sound float32 engine shows in these rows.
+// float32Error measures the noise of this engine's rows. A fault that is in one
+// of the two arithmetics only must not raise its own bound beyond what rounding
+// can explain.
 func (g *gatherer) float32Error(ctx context.Context, ev *Evidence) error {
 	double, err := g.shadow()
 	if err != nil {
@@ -196,7 +201,7 @@ func (g *gatherer) float32Error(ctx context.Context, ev *Evidence) error {
 		return err
 	}
 	for i, row := range got.Logits {
-		ev.Decode.Float32Error = append(ev.Decode.Float32Error, metric.CentredL2(row, want.Logits[i]))
+		ev.Decode.Noise = append(ev.Decode.Noise, min(metric.CentredL2(row, want.Logits[i]), g.budgets.Float32Noise.Value))
 	}
 	return nil
 }
@@ -212,7 +217,11 @@ func (g *gatherer) stops(ctx context.Context, ev *Evidence, stop []int) error {
 		return err
 	}
 	all := free.OutputIDs
-	for _, ids := range [][]int{nil, stop, {all[len(all)/2]}} {
+	ev.Stops = append(ev.Stops, stopRun{Want: all[:min(len(all), g.room(ev))], Reason: engine.StopBudget, Got: free})
+	if len(all) < g.room(ev) { // nothing could have ended it
+		ev.Stops[0].Want = append(slices.Clone(all), -1)
+	}
+	for _, ids := range [][]int{stop, {all[len(all)/2]}} {
 		s := stopRun{Stop: ids, Want: all, Reason: engine.StopBudget}
 		if first := slices.IndexFunc(all, func(id int) bool { return slices.Contains(ids, id) }); first >= 0 {
 			s.Want, s.Reason = all[:first+1], engine.StopToken

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
@@ -83,7 +84,7 @@ func (g *gatherer) decodeSteps() int {
 
 // logits measures the candidate's logit rows beside the yardstick's, along the
 // candidate's own tokens.
-func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSource, trace engine.Trace) error {
+func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSource) error {
 	f := ev.LogitForm
 	if ev.NoLogits = f.unusable(); ev.NoLogits != "" {
 		return nil
@@ -115,7 +116,7 @@ func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSou
 	if err := src.Row(0, row); err != nil {
 		return err
 	}
-	return g.head(ctx, ev, trace, t, a, row)
+	return g.head(ctx, ev, t, a, row)
 }
 
 // logitTruth runs the reference and the yardstick along the tokens.
@@ -142,9 +143,14 @@ func (g *gatherer) logitTruth(ctx context.Context, ev *Evidence, a arithmetic, o
 		t.yard, err = along(single)
 		return t, g.budgets.Float, err
 	}
-	rows, err := along(g.cfg.Reference)
-	if err != nil {
-		return logitTruth{}, Factors{}, err
+	var rows [][]float64
+	if d := ev.Decode; d != nil && slices.Equal(d.Output, output) {
+		rows = d.Logits // the golden's tokens are the candidate's
+	} else {
+		var err error
+		if rows, err = along(g.cfg.Reference); err != nil {
+			return logitTruth{}, Factors{}, err
+		}
 	}
 	if g.cfg.Yardstick == nil {
 		return logitTruth{}, Factors{}, errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
@@ -159,7 +165,7 @@ func (g *gatherer) logitTruth(ctx context.Context, ev *Evidence, a arithmetic, o
 // head measures what the final norm and the head make of the candidate's own
 // last layer row: an error of theirs is not hidden by, or charged for, an error
 // of the layers.
-func (g *gatherer) head(ctx context.Context, ev *Evidence, trace engine.Trace, t logitTruth, a arithmetic, row []float64) error {
+func (g *gatherer) head(ctx context.Context, ev *Evidence, t logitTruth, a arithmetic, row []float64) error {
 	p := ev.Logits
 	p.Head.Missing = true
 	if ev.Candidate == nil || ev.Profile == nil {
@@ -170,20 +176,13 @@ func (g *gatherer) head(ctx context.Context, ev *Evidence, trace engine.Trace, t
 		return nil // the last row is a bad one of the dump: it is not what the head was fed
 	}
 	judge := g.cfg.Reference
-	var yardRow []float64
 	if a.float {
-		double, err := g.shadow()
-		if err != nil {
+		var err error
+		if judge, err = g.shadow(); err != nil {
 			return err
 		}
-		judge, yardRow = double, trace.Rows()[last]
-	} else {
-		yard, err := g.cfg.Yardstick.Emulate(ctx, a.scheme, ev.Case.TokenIDs)
-		if err != nil {
-			return fmt.Errorf("yardstick: %w", err)
-		}
-		yardRow = yard[last]
 	}
+	yardRow := ev.yard[last]
 	want, err := judge.Logits(ctx, ev.Candidate.Rows[last])
 	if err != nil {
 		return err

@@ -38,21 +38,22 @@ func localising(t *testing.T) conformance.Config {
 }
 
 // TestLocalErrorNamesEveryLayer plants layered faults in the default candidate:
-// each must be named at its layer and at no other. Four faults go through every
-// layer, the other five through every second, which keeps it fast.
+// each must be named at its layer and at no other. Two faults go through every
+// layer, the other seven through every third, each from another layer on, which
+// keeps it fast.
 func TestLocalErrorNamesEveryLayer(t *testing.T) {
 	sweep(t)
 	cfg := localising(t)
 	layers := cfg.Reference.Weights().Arch().Layers
 	for k, name := range []string{
-		"norm-gain-ones", "gate-up-swapped", "layer-skipped", "stale-cache-row", "rope-base",
+		"norm-gain-ones", "stale-cache-row", "gate-up-swapped", "layer-skipped", "rope-base",
 		"q-position-off-by-one", "q-bias-missing", "kv-heads-swapped", "layers-swapped",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stride := 1
-			if k >= 4 {
-				stride = 2
+			if k >= 2 {
+				stride = 3
 			}
 			for layer := k % stride; layer < layers; layer += stride {
 				if name == "layers-swapped" && layer == layers-1 {

@@ -47,7 +47,7 @@ func judgeOtherRuns(ev *Evidence, runs []OtherRun, without string) Outcome {
 	if len(runs) == 0 || ev.Decode == nil {
 		return skip(without)
 	}
-	b := ev.Budgets.BatchedVersusIncremental
+	b := ev.Budgets.BatchedVersusIncremental // of the golden's error, or the engine's own
 	var passed, failed []Finding
 	for _, o := range runs {
 		for i, m := range logitDistances(ev, o) {

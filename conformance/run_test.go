@@ -30,7 +30,7 @@ func TestRunInAClient(t *testing.T) {
 		var err error
 		cfg, err = seeded()
 		require.NoError(t, err)
-		cfg.Cases, cfg.ReferenceCases = suite.ProofCases(cfg.Cases)[:conformance.MedianCases], 2
+		cfg.Cases, cfg.ReferenceCases = suite.ProofCases(cfg.Cases)[:conformance.MedianCases], 1
 	}
 	if scenario == "partial" || scenario == "partial-is-allowed" {
 		cfg.Candidate = withoutLogits{cfg.Candidate}

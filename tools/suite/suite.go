@@ -58,7 +58,7 @@ func Seeded() (conformance.Config, error) {
 	return On(ckpt, cases)
 }
 
-// On is the suite on a checkpoint: the reference is judged closely on eight
+// On is the suite on a checkpoint: the reference is judged closely on five
 // cases, the candidate is the default one, and Mutants plants the controls' faults.
 func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 	w = engine.Resident(w)
@@ -72,7 +72,7 @@ func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 		Yardstick:      quant.New(ref, quant.WithCache(cache)),
 		Candidate:      candidate(w, cache),
 		Cases:          cases,
-		ReferenceCases: 8,
+		ReferenceCases: 5,
 		Mutants:        planter(w, cases, cache),
 	}, nil
 }
