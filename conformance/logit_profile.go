@@ -120,7 +120,8 @@ func (p *LogitProfile) measureLogits(t logitTruth, i int, row []float64, pick in
 	sigma := spread(ref)
 	r := LogitRow{
 		Error: Measure{Got: metric.CentredL2(got, ref), Yard: max(metric.CentredL2(yard, ref), t.floor)},
-		KL:    Measure{Got: metric.KL(ref, got), Yard: metric.KL(ref, yard)},
+		// An error of the floor's size has a KL of about half its square.
+		KL:    Measure{Got: metric.KL(ref, got), Yard: max(metric.KL(ref, yard), t.floor*t.floor*sigma*sigma/2)},
 		Scale: unit, Top: first, Pick: pick, Rank: metric.Rank(ref, pick),
 		Regret: metric.Regret(ref, pick), YardRegret: metric.Regret(ref, metric.ArgMax(yard)),
 	}
