@@ -40,12 +40,12 @@ func arithmeticOf(d engine.Info) arithmetic {
 	}
 }
 
-// arithmeticOfLogits is arithmeticOf for the logits: a side that gives integer
-// logits and no layers has declared an integer head, and nothing of its rows.
+// arithmeticOfLogits is arithmeticOf for the logits: integer logits come from an
+// integer head, whatever the rows in front of it are.
 func arithmeticOfLogits(d engine.Info) arithmetic {
 	a := arithmeticOf(d)
-	if d.Layers == "" && d.Logits == engine.LogitsInt32 && a.float {
-		return arithmetic{}
+	if d.Logits == engine.LogitsInt32 {
+		a.float = false
 	}
 	return a
 }

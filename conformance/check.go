@@ -152,8 +152,8 @@ func (r *Registry) Lookup(id string) *Check {
 func Builtin() *Registry {
 	var r Registry
 	for _, c := range []*Check{
-		promptTokens(),
 		residualShape(),
+		promptTokens(),
 		lastTokenEmbed(),
 		tieOverwriteBypass(),
 		interiorRowOracle(),
@@ -183,7 +183,7 @@ func Builtin() *Registry {
 // by, whether or not they are built: a verdict must not claim what nothing
 // looked at.
 var coreOfCandidate = []struct{ ID, WouldRun string }{
-	{"PromptTokens", "needs the ids that the candidate ran, and a tokenizer.json beside the model where the candidate brings its own"},
+	{"PromptTokens", "needs the ids that the candidate ran; for a dump folder's own prompts also a tokenizer.json beside the model"},
 	{"ResidualShape", "needs a layer dump, NAME.layers.bin, in at least one case"},
 	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, in at least one case"},
 	{"LocalError", "needs a layer dump, NAME.layers.bin, in at least one case"},

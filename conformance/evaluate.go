@@ -194,8 +194,11 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	for _, ev := range evs {
 		budget = max(budget, len(ev.OutputIDs))
 	}
+	if cfg.Cases != nil {
+		budget = g.decodeSteps() // it was asked for
+	}
 	for _, ev := range evs {
-		ev.decodeBudget = budget
+		ev.decodeBudget = g.within(ev, budget)
 	}
 	if g.refNeeds&NeedBatches != 0 {
 		return evs, g.batches(parent, evs)

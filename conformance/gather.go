@@ -200,6 +200,13 @@ func (g *gatherer) load(ev *Evidence, resp *engine.Response) {
 			return
 		}
 	}
+	if resp.Logits != nil && ev.Arch.MaxPositions > 0 {
+		if rows, _ := resp.Logits.Shape(); rows > ev.Arch.MaxPositions {
+			broken(resp.Files.Logits, fmt.Errorf("conformance: case %s: logits %s: rows: got %d, want at most %d (the model's positions)",
+				ev.Case.Name, resp.Files.Logits, rows, ev.Arch.MaxPositions))
+			return
+		}
+	}
 	for i, id := range resp.OutputIDs {
 		if id < 0 || id >= ev.Arch.Vocab {
 			broken(resp.Files.Logits, fmt.Errorf("conformance: case %s: output_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",

@@ -83,8 +83,11 @@ func (g *gatherer) decode(ctx context.Context, ev *Evidence, closely bool) error
 		return err
 	}
 	d.Logits = along.Logits
-	d.Form = &LogitForm{Rows: len(along.Logits), Told: along.OutputIDs}
-	for _, row := range along.Logits {
+	d.Form = &LogitForm{Rows: len(along.Logits), Told: along.OutputIDs, Repeats: -1}
+	for i, row := range along.Logits {
+		if i > 0 && d.Form.Repeats < 0 && slices.Equal(row, along.Logits[i-1]) {
+			d.Form.Repeats = i
+		}
 		id, what := -1, ""
 		if c := metric.Classify(row); c.Degenerate() {
 			what = c.Kind.String()
@@ -236,8 +239,10 @@ func (g *gatherer) stops(ctx context.Context, ev *Evidence, stop []int) error {
 
 // room is how many tokens the reference decodes: what is asked for, as far as
 // the model has positions.
-func (g *gatherer) room(ev *Evidence) int {
-	n := g.decodeSteps()
+func (g *gatherer) room(ev *Evidence) int { return g.within(ev, g.decodeSteps()) }
+
+// within is n tokens, as far as the model has positions for them.
+func (g *gatherer) within(ev *Evidence, n int) int {
 	if m := ev.Arch.MaxPositions; m > 0 {
 		n = min(n, m-len(ev.Case.TokenIDs)+1)
 	}

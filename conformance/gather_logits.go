@@ -20,6 +20,8 @@ type LogitForm struct {
 	// Degenerate says of each row why it carries no information; empty when it
 	// does.
 	Degenerate []string
+	// Repeats is the first row that is the row before it once more, -1 when none is.
+	Repeats int
 	// Told are the tokens that the side says it chose, nil when it didn't.
 	Told []int
 	// File is the dump.
@@ -30,12 +32,16 @@ type LogitForm struct {
 // row can't be read.
 func readLogits(src engine.LogitSource, told []int, file string) (*LogitForm, error) {
 	rows, vocab := src.Shape()
-	f := &LogitForm{Rows: rows, Told: told, File: file}
-	row := make([]float64, vocab)
+	f := &LogitForm{Rows: rows, Told: told, File: file, Repeats: -1}
+	row, before := make([]float64, vocab), make([]float64, vocab)
 	for i := range rows {
 		if err := src.Row(i, row); err != nil {
 			return nil, err
 		}
+		if i > 0 && f.Repeats < 0 && slices.Equal(row, before) {
+			f.Repeats = i
+		}
+		copy(before, row)
 		id, what := -1, ""
 		if c := metric.Classify(row); c.Degenerate() {
 			what = c.Kind.String()
@@ -63,6 +69,13 @@ func (f *LogitForm) unusable() string {
 	return ""
 }
 
+// judgedValues is how many values of one side's logits are held at a time: 256 MB.
+const judgedValues = 32 << 20
+
+// judged is how many of the rows are compared by value: the first ones of an
+// output so long that its rows would not fit.
+func (f *LogitForm) judged(vocab int) int { return min(f.Rows, max(16, judgedValues/vocab)) }
+
 // output are the tokens along which the rows were computed.
 func (f *LogitForm) output() []int {
 	if f.Told != nil {
@@ -89,7 +102,10 @@ func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSou
 	if ev.NoLogits = f.unusable(); ev.NoLogits != "" {
 		return nil
 	}
-	output := f.output()
+	output := f.output()[:f.judged(ev.Arch.Vocab)]
+	if len(output) < f.Rows {
+		ev.Notes = append(ev.Notes, fmt.Sprintf("logits: the first %d of %d rows are compared by value, all for their form", len(output), f.Rows))
+	}
 	if m := ev.Arch.MaxPositions; m > 0 && len(ev.Case.TokenIDs)+len(output)-1 > m {
 		ev.NoLogits = fmt.Sprintf("%d prompt tokens and %d output tokens: the model has %d positions", len(ev.Case.TokenIDs), len(output), m)
 		return nil
@@ -99,7 +115,7 @@ func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSou
 	if err != nil {
 		return err
 	}
-	p := &LogitProfile{Factors: factors, Unscaled: ev.Declared.Logits == engine.LogitsInt32, Told: f.Told != nil,
+	p := &LogitProfile{Factors: factors, Float: a.float, Unscaled: ev.Declared.Logits == engine.LogitsInt32, Told: f.Told != nil,
 		SchemeUnknown: a.unknown, File: f.File}
 	row := make([]float64, ev.Arch.Vocab)
 	for i := range output {
@@ -194,7 +210,7 @@ func (g *gatherer) head(ctx context.Context, ev *Evidence, t logitTruth, a arith
 	got, _ := scaled(row, want, p.Unscaled)
 	p.Head = Measure{Got: metric.CentredL2(got, want), Yard: max(metric.CentredL2(t.yard[0], yardWant), t.floor)}
 	if over(p.Head.Ratio(), p.Factors.Median.Value) {
-		p.HeadFault, err = headFault(ctx, judge, p.Factors, ev.Budgets, ev.Candidate.Rows[last], row, yardRow, t.yard[0])
+		p.HeadFault, err = headFault(ctx, judge, p.Factors, ev.Candidate.Rows[last], row, yardRow, t.yard[0])
 	}
 	return err
 }

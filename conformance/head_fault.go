@@ -20,7 +20,7 @@ import (
 // last and logits are the candidate's rows, yardLast and yardLogits those of the
 // yardstick, whose int8 noise is in its h as well. It returns "" where the
 // vocabulary is too small to tell.
-func headFault(ctx context.Context, ref engine.Reference, f Factors, b Budgets, last, logits, yardLast, yardLogits []float64) (engine.Probe, error) {
+func headFault(ctx context.Context, ref engine.Reference, f Factors, last, logits, yardLast, yardLogits []float64) (engine.Probe, error) {
 	w, err := ref.Head()
 	if err != nil {
 		return "", err
@@ -37,18 +37,19 @@ func headFault(ctx context.Context, ref engine.Reference, f Factors, b Budgets, 
 		if err != nil {
 			return 0, 0, err
 		}
-		// The angle alone: integer logits have no size.
-		return rest, math.Sqrt(max(0, 2-2*metric.Cosine(h, normed))), nil
+		// The angle alone: integer logits have no size, and a sign is the head's.
+		return rest, math.Sqrt(max(0, 2-2*math.Abs(metric.Cosine(h, normed)))), nil
 	}
 	rest, turn, err := side(last, logits)
 	if err != nil {
 		return "", err
 	}
-	_, yardTurn, err := side(yardLast, yardLogits)
+	yardRest, yardTurn, err := side(yardLast, yardLogits)
 	if err != nil {
 		return "", err
 	}
-	if !over(rest, b.Nearer.Value) && over(turn, f.Single.Value*max(yardTurn, roundingOf("float32"))) {
+	bound := func(yard float64) float64 { return f.Single.Value * max(yard, roundingOf("float32")) }
+	if !over(rest, bound(yardRest)) && over(turn, bound(yardTurn)) {
 		return engine.ProbeFinalNorm, nil
 	}
 	return engine.ProbeLogits, nil

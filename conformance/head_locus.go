@@ -14,6 +14,9 @@ func (r *Report) headFault(evs []*Evidence) (engine.Probe, bool) {
 	failed := func(id string) bool {
 		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.ID == id && c.Side == SideCandidate && c.Status == Fail })
 	}
+	if failed("LogitRowContract") {
+		return "", false // what is in the dump is not what the head gave
+	}
 	if failed("ResidualToLogits") || headOverBudget(evs) {
 		votes := map[engine.Probe]int{}
 		for _, ev := range evs {
@@ -89,8 +92,9 @@ func logitPower(evs []*Evidence) []string {
 		}
 	}
 	if unscaled {
-		out = append(out, "not seen in integer logits: their size, each row is brought to the norm of the reference's, so a temperature")
+		out = append(out, "not seen in integer logits: a temperature, of all rows or of one, since each row is brought to the norm of the reference's")
 	}
+	out = append(out, "not seen in logits: one id in one row, and deviations below what the yardstick shows")
 	if !head {
 		out = append(out, "not told apart: layers, final norm and head, without a layer dump beside the logits")
 	}

@@ -162,13 +162,18 @@ func noFalseAlarm(t *testing.T, open func() (conformance.Config, error)) {
 	require.NoError(t, err)
 	full = conformance.WithMemory(full)
 	full.Cases = suite.ProofCases(full.Cases)
-	full.Only = []string{"ResidualShape", "LastTokenEmbed", "ResidualCandidate", "LocalError"}
+	full.Only = []string{"PromptTokens", "ResidualShape", "LastTokenEmbed", "ResidualCandidate", "LocalError",
+		"LogitRowContract", "LogitCandidate", "ResidualToLogits", "StopRule"}
 	full.ReferenceCases = 0
-	few := full
-	few.Cases = full.Cases[2:5]
-	for _, v := range quant.Variants() {
-		for _, cfg := range []conformance.Config{full, few} {
-			cfg.Candidate = quant.FromWeights(cfg.Reference.Weights(), v.Options...).Candidate(scaled)
+	few, one := full, full
+	few.Cases, one.Cases, one.DecodeSteps = full.Cases[2:5], full.Cases[3:4], 1
+	for i, v := range quant.Variants() {
+		var heads []quant.CandidateOption
+		if i%2 == 1 {
+			heads = append(heads, quant.Int32Logits())
+		}
+		for _, cfg := range []conformance.Config{full, few, one} {
+			cfg.Candidate = quant.FromWeights(cfg.Reference.Weights(), v.Options...).Candidate(scaled, heads...)
 			rep, err := conformance.Evaluate(t.Context(), cfg)
 			require.NoError(t, err)
 			assert.Empty(t, rep.Failures(), "%s on %d cases", v.Name, len(cfg.Cases))

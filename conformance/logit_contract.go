@@ -10,7 +10,7 @@ import (
 func logitRowContract() *Check {
 	return &Check{
 		ID: "LogitRowContract",
-		Rule: "row i of the logits is the whole row before output token i was chosen: as many rows as tokens, " +
+		Rule: "row i of the logits is the whole row before output token i was chosen: as many rows as tokens, no row twice, " +
 			"and token i is the largest entry of row i, the lowest index where several are equal",
 		Catches: []string{
 			"rows stored one step too late", "a sampler that takes the last of equal logits",
@@ -25,6 +25,7 @@ func logitRowContract() *Check {
 			{Mutant: "last-wins-ties", Side: SideCandidate, Layer: -1, Kind: KindDump},
 			{Mutant: "logits-nan", Side: SideCandidate, Layer: -1, Kind: KindDump},
 			{Mutant: "logits-constant", Side: SideCandidate, Layer: -1, Kind: KindDump},
+			{Mutant: "last-position-logits-repeated", Side: SideCandidate, Layer: -1, Kind: KindDump},
 			{Mutant: "logit-rows-shifted", Side: SideReference, Layer: -1, Kind: KindDump},
 			{Mutant: "last-wins-ties", Side: SideReference, Layer: -1, Kind: KindDump},
 		},
@@ -51,6 +52,10 @@ func judgeLogitRowContract(ev *Evidence, side Side) Outcome {
 			return fail(KindDump, Finding{Probe: engine.ProbeLogits, Metric: "entries that differ and are finite", Got: 0,
 				Limit: Limit{1, "a row that chooses a token"}, At: AtStep(i, f.File), Detail: "the row is " + what})
 		}
+	}
+	if f.Repeats > 0 {
+		return fail(KindDump, Finding{Probe: engine.ProbeLogits, Metric: "values that differ from the row before", Got: 0,
+			Limit: Limit{1, "another position gives another row"}, At: AtStep(f.Repeats, f.File), Detail: "the row is the one before it once more"})
 	}
 	if f.Told == nil {
 		return unsupported("output_ids were not told: nothing to hold the rows to")

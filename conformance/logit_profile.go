@@ -67,6 +67,8 @@ type LogitProfile struct {
 	HeadFault engine.Probe
 	// Factors are the bounds for this candidate's arithmetic.
 	Factors Factors
+	// Float is true for a candidate that is held to float32.
+	Float bool
 	// Told is true when the side said which tokens it chose; else the rows'
 	// largest entries stand in for them.
 	Told bool

@@ -60,6 +60,51 @@ func TestHeadFaultsAreNamed(t *testing.T) {
 	}
 }
 
+// TestDistortedLogitsAreNotChargedToTheNorm: no final norm turns all logits
+// round, or exchanges two ids.
+func TestDistortedLogitsAreNotChargedToTheNorm(t *testing.T) {
+	sweep(t)
+	for name, distort := range map[string]func(row []float32){
+		"negated": func(row []float32) {
+			for i := range row {
+				row[i] = -row[i]
+			}
+		},
+		"two ids exchanged": func(row []float32) { row[2], row[1400] = row[1400]+9, row[2]-9 },
+	} {
+		cfg := onLogits(t)
+		clean := cfg.Candidate
+		info, err := clean.Info(t.Context())
+		require.NoError(t, err)
+		cfg.Candidate = engine.Func{Side: info, Answer: func(ctx context.Context, req engine.Request) (*engine.Response, error) {
+			resp, err := clean.Run(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			n, vocab := resp.Logits.Shape()
+			rows, row := make([][]float32, n), make([]float64, vocab)
+			for i := range rows {
+				if err := resp.Logits.Row(i, row); err != nil {
+					return nil, err
+				}
+				for _, x := range row {
+					rows[i] = append(rows[i], float32(x))
+				}
+				distort(rows[i])
+			}
+			resp.OutputIDs = nil
+			resp.Logits, err = engine.LogitRows(rows)
+			return resp, err
+		}}
+		rep, err := conformance.Evaluate(t.Context(), cfg)
+		require.NoError(t, err)
+		assert.Equal(t, conformance.Fails, rep.Conclusion, name)
+		if assert.NotNil(t, rep.Source, "%s: notes %v", name, rep.Notes) {
+			assert.Equal(t, engine.ProbeLogits, *rep.Source, "%s: notes %v", name, rep.Notes)
+		}
+	}
+}
+
 // TestALayerFaultIsNotChargedToTheHead: the logits are wrong too, and the head
 // made them of the row it was given.
 func TestALayerFaultIsNotChargedToTheHead(t *testing.T) {
@@ -74,7 +119,7 @@ func TestALayerFaultIsNotChargedToTheHead(t *testing.T) {
 // TestADecodeFaultIsDated: the prompt's rows and the first logits are right.
 func TestADecodeFaultIsDated(t *testing.T) {
 	sweep(t)
-	rep := planted(t, onLogits(t), "last-position-logits-repeated", -1)
+	rep := planted(t, onLogits(t), "early-divergence", -1)
 	assert.Equal(t, conformance.Fails, rep.Conclusion)
 	assert.Nil(t, rep.FirstBadRow)
 	assert.Nil(t, rep.Source, "nothing in the prompt's last row is at fault")
@@ -104,7 +149,7 @@ func TestIntegerLogitsHaveNoSize(t *testing.T) {
 	require.Empty(t, rep.Failures())
 	require.NotNil(t, rep.Logits)
 	assert.Equal(t, rep.Logits.Offered, rep.Logits.Positions)
-	assert.Contains(t, strings.Join(rep.Power, "\n"), "so a temperature")
+	assert.Contains(t, strings.Join(rep.Power, "\n"), "a temperature, of all rows")
 	var units []float64
 	for _, c := range rep.Cases {
 		for _, s := range c.Logits {

@@ -51,6 +51,9 @@ func judgeStopRule(ev *Evidence, side Side) Outcome {
 	if first >= 0 {
 		return pass()
 	}
+	if len(out) < ev.decodeBudget && ev.listsOwnCases {
+		return skip("the output ends before the longest one of the run, and not on a stop id: what its budget was is not told")
+	}
 	if len(out) < ev.decodeBudget {
 		return fail(KindDump, Finding{Exact: true, Metric: "output tokens", Got: Number(len(out)),
 			Limit: Limit{Number(ev.decodeBudget), "the budget, since no stop id ended the output"}, At: AtStep(len(out)-1, file),

@@ -76,8 +76,8 @@ func TestIDsWithNothingToHoldThemTo(t *testing.T) {
 	assert.Equal(t, conformance.NothingJudged, rep.Conclusion)
 }
 
-// TestOutputsEndWhereTheyShould: on a stop id, or with the budget, which for a
-// folder is its longest output.
+// TestOutputsEndWhereTheyShould: on a stop id, or with a budget that a folder
+// doesn't tell. (Where the budget was asked for, the check's controls break off.)
 func TestOutputsEndWhereTheyShould(t *testing.T) {
 	cfg, err := embedded()
 	require.NoError(t, err)
@@ -99,6 +99,6 @@ func TestOutputsEndWhereTheyShould(t *testing.T) {
 	assert.Equal(t, conformance.Skip, got["full"].Status, "nothing to stop on")
 	assert.Equal(t, conformance.Pass, got["stopped"].Status)
 	assert.Equal(t, conformance.Pass, got["last"].Status)
-	assert.Equal(t, conformance.Fail, got["broken"].Status)
+	assert.Equal(t, conformance.Skip, got["broken"].Status, "a folder's outputs may have had different budgets")
 	assert.Equal(t, conformance.Fail, got["past"].Status)
 }

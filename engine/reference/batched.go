@@ -9,7 +9,7 @@ func (e *Engine) CaptureBatched(ctx context.Context, ids []int) ([][]float64, er
 	if err := e.checkIDs(ids); err != nil {
 		return nil, err
 	}
-	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][]float64, error) {
+	return guard(ctx, e.patience(len(ids)), func(p *progress) ([][]float64, error) {
 		out, err := e.runPrefill(p, ids)
 		return out.rows, err
 	})

@@ -31,7 +31,7 @@ func (e *Engine) Decode(ctx context.Context, ids []int, o engine.DecodeOptions) 
 	if err := e.checkDecode(ids, o); err != nil {
 		return engine.Decoded{}, err
 	}
-	return guard(ctx, e.set.stepDeadline, func(p *progress) (engine.Decoded, error) {
+	return guard(ctx, e.patience(len(ids)), func(p *progress) (engine.Decoded, error) {
 		if err := e.needHead(); err != nil {
 			return engine.Decoded{}, err
 		}

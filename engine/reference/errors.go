@@ -28,7 +28,7 @@ type StallError struct {
 }
 
 func (e *StallError) Error() string {
-	return fmt.Sprintf("reference: step %d: no end after %v (the backend may be deadlocked)", e.Step, e.Deadline)
+	return fmt.Sprintf("reference: step %d: no end after %v (the backend is deadlocked, or too slow for a prompt of this length: WithStepDeadline)", e.Step, e.Deadline)
 }
 
 // checkIDs validates a prompt against the vocabulary and the position limit.

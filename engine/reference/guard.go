@@ -23,6 +23,12 @@ func (p *progress) step() error {
 	return p.ctx.Err()
 }
 
+// patience is the step deadline of a run whose steps are layers on many positions
+// at once.
+func (e *Engine) patience(positions int) time.Duration {
+	return e.set.stepDeadline * time.Duration(1+positions/512)
+}
+
 // guard runs fn on its own goroutine and returns when fn ends, when ctx ends,
 // or with a [*StallError] when one step takes longer than limit. An abandoned
 // fn ends at its next step; if the backend is deadlocked it never does, and its

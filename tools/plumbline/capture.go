@@ -52,7 +52,7 @@ none, and a folder that --overwrite was to replace is as it was.`,
 		Example: `  plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref
   plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref --max-new 32 --stop 2002,2000
   plumbline capture --model ./qwen2 --prompts prompts.jsonl --out ref --probes embed,blocks.*.resid_mid,final_norm
-  plumbline gate --model ./qwen2 --candidate ref --allow-partial`,
+  plumbline gate --model ./qwen2 --candidate ref`,
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.stop.check(cmd); err != nil {

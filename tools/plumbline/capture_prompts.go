@@ -160,6 +160,8 @@ func parsePrompt(path string, number int, line []byte) (promptRow, error) {
 		switch {
 		case !text && (prompt == nil || string(prompt) == "null"):
 			return bad(`key "prompt"`, "nothing", `a "prompt", or the templated "text"`)
+		case !text && string(prompt) == `""`:
+			return bad(`key "prompt"`, "an empty one", "what a user says")
 		case !text:
 			line = withKey(line, `"text":""`)
 		}

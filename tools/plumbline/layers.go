@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ func runLayers(ctx context.Context, a *app, f layersFlags) error {
 		return err
 	}
 	if f.probes != "" {
-		if f.probes == f.dump {
+		if samePath(f.probes, f.dump) {
 			return usageErrorf("--probes and --dump: got one file for both")
 		}
 		if err := a.mayWrite("probes", f.probes); err != nil {
@@ -101,6 +102,13 @@ func runLayers(ctx context.Context, a *app, f layersFlags) error {
 		return err
 	}
 	return writeCapture(ctx, a, ref, q.Case, f)
+}
+
+// samePath reports whether two names are of one file, which may not be there yet.
+func samePath(a, b string) bool {
+	x, errX := filepath.Abs(a)
+	y, errY := filepath.Abs(b)
+	return errX == nil && errY == nil && x == y
 }
 
 // writeCapture captures, checks and writes.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,8 @@ counts every position, as a report without the cut would.
 
 Each comparable pick has a class: MATCH, the same token; TIE-FLIP, another one within the tie
 band of the reference's; DRIFT, within 3 times the band; WRONG, beyond. --tie-band Z sets the
-band in z; without it, it is derived from the candidate's own noise, and the output says how.
+band in z; without it, it is 3 times the candidate's own noise, at most 0.5, and the output says
+which. (gate has a yardstick, and so a band for each row; there WRONG begins at 2 bands.)
 
 Int32 logits have no unit. Ranks, z and Spearman need none. For KL the candidate's scale is
 estimated once over all comparable positions; "KL own" takes every row at the scale that fits it
@@ -88,7 +90,7 @@ func runMargins(ctx context.Context, a *app, f marginsFlags) error {
 	switch {
 	case f.top < 2: // one token has no order
 		return usageErrorf("--top: got %d, want at least 2", f.top)
-	case f.tieBandGiven && !(f.tieBand >= 0):
+	case f.tieBandGiven && (!(f.tieBand >= 0) || math.IsInf(f.tieBand, 0)):
 		return usageErrorf("--tie-band: got %v, want 0 or more standard deviations", f.tieBand)
 	}
 	var groups []bisect.Group

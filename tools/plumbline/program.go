@@ -36,7 +36,7 @@ error says why), anything else that there is none.
 --protocol keeps one process, which answers lines of JSON on its standard input
 with one line each:
   {"plumbline":1}  →  {"plumbline":1,"name":"mine","layers":"f32","smoke":true}
-  {"case":"a","token_ids":[1,2],"text":"…","decode_steps":0,"probes":[],
+  {"case":"a","token_ids":[1,2],"text":"…","decode_steps":8,"stop":[],"probes":[],
    "out":{"dir":"…","layers":"…","logits":"…"}}
                    →  {"ok":true} or {"unsupported":"why"} or {"error":"what"}
 

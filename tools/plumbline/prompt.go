@@ -62,7 +62,9 @@ func (f *promptFlags) check(cmd *cobra.Command, args []string) (err error) {
 	case f.prompt == nil && idsGiven && f.needsText:
 		return usageErrorf("--ids without PROMPT: the dump's fingerprint is that of the templated text")
 	case f.prompt == nil && !idsGiven:
-		return usageErrorf("no prompt: give PROMPT, or --case")
+		return usageErrorf("no prompt: give PROMPT, --case, or where no text is needed --ids")
+	case f.prompt != nil && *f.prompt == "":
+		return usageErrorf("PROMPT: got an empty one, want what a user says")
 	case f.templated && f.prompt == nil:
 		return usageErrorf("--templated needs PROMPT")
 	case f.systemGiven && f.prompt == nil:

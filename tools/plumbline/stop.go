@@ -46,7 +46,7 @@ func (f *stopFlags) within(a *app, vocab int) ([]int, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		a.warn("--stop: the default %s is outside this model's vocabulary, 0 to %d, and ends nothing", strings.Join(unknown, ", "), vocab-1)
+		a.warn("--stop: of the default, which is Qwen2.5's, this model's vocabulary (0 to %[2]d) has no %[1]s", strings.Join(unknown, ", "), vocab-1)
 	}
 	return known, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures"
-	"github.com/plumbline-go/plumbline/fixtures/tokenizer"
 	"github.com/plumbline-go/plumbline/golden"
 )
 
@@ -36,11 +35,6 @@ func Embedded() (conformance.Config, error) {
 		return cfg, err
 	}
 	cfg.GoldenInputs = inputs()
-	text, err := tokenizer.LoadFS(fixtures.Model(), ".")
-	if err != nil {
-		return cfg, err
-	}
-	cfg.Encode = text.Encode
 	return cfg, nil
 }
 
@@ -61,6 +55,10 @@ func Seeded() (conformance.Config, error) {
 // On is the suite on a checkpoint: the reference is judged closely on five
 // cases, the candidate is the default one, and Mutants plants the controls' faults.
 func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
+	var encode func(string) ([]int, error)
+	if text, ok := w.(engine.Encoder); ok {
+		encode = text.Encode // Resident weights have no folder
+	}
 	w = engine.Resident(w)
 	ref, err := reference.New(w)
 	if err != nil {
@@ -72,6 +70,7 @@ func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 		Yardstick:      quant.New(ref, quant.WithCache(cache)),
 		Candidate:      candidate(w, cache),
 		Cases:          cases,
+		Encode:         encode,
 		ReferenceCases: 5,
 		Mutants:        planter(w, cases, cache),
 	}, nil
