@@ -38,7 +38,8 @@
 //
 // # Limits and non-goals
 //
-// The family qwen2 is implemented; any other is an [engine.UnsupportedError].
+// The families qwen2 and llama are implemented; any other is an
+// [engine.UnsupportedError].
 // Attention is full causal attention with the default rotary embedding. There
 // is no sampling and no tokenizer. Nothing is downloaded: a checkpoint is a local
 // folder or an [io/fs.FS].

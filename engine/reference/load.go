@@ -129,7 +129,7 @@ func load(f folder) (_ *Checkpoint, err error) {
 // the config doesn't have, which would be a model cut short, and lists the others.
 func (c *Checkpoint) checkTensors() error {
 	needed := map[string]bool{}
-	for _, s := range qwen2Tensors(c.cfg.arch) {
+	for _, s := range modelTensors(c.cfg.arch) {
 		needed[s.name] = true
 		sh, ok := c.where[s.name]
 		if !ok {

@@ -83,14 +83,14 @@ func (c *Checkpoint) openShard(f folder, name string) error {
 	return nil
 }
 
-// qwen2Tensors are the tensors that a checkpoint must have.
-func qwen2Tensors(a engine.Arch) []slot {
+// modelTensors are the tensors that a checkpoint must have.
+func modelTensors(a engine.Arch) []slot {
 	all := []slot{{embedName, []int{a.Vocab, a.Hidden}}, {finalNormName, []int{a.Hidden}}}
 	if !a.TiedHead {
 		all = append(all, slot{headName, []int{a.Vocab, a.Hidden}})
 	}
 	for n := range a.Layers {
-		for _, s := range qwen2Slots(a) {
+		for _, s := range layerSlots(a) {
 			all = append(all, slot{layerPrefix(n) + s.name, s.shape})
 		}
 	}
