@@ -14,6 +14,8 @@ type config struct {
 	arch   engine.Arch
 	dtype  string // the declared dtype, or empty
 	unused []string
+	// layersFrom says where the number of layers is from, for messages.
+	layersFrom string
 }
 
 // readConfig reads a config.json in either style: rope_theta and torch_dtype at
@@ -37,7 +39,7 @@ func readConfig(file string, data []byte) (config, error) {
 	}
 	r.family = fam
 	r.refuseOthers()
-	c := config{arch: decoderConfig(r, family)}
+	c := config{arch: decoderConfig(r, family), layersFrom: "num_hidden_layers of " + configName}
 	theta, rope := ropeConfig(r)
 	c.dtype = dtypeConfig(r)
 	for n := range c.arch.PerLayer {

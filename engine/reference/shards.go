@@ -56,10 +56,10 @@ func (c *Checkpoint) openShards(f folder) error {
 	}
 	for _, tensor := range slices.Sorted(maps.Keys(index.Map)) {
 		file := index.Map[tensor]
-		if sh := c.where[tensor]; sh == nil || sh.file != f.show(file) {
+		if sh := c.where[tensor]; sh == nil || sh.path() != f.show(file) {
 			got := "nothing"
 			if sh != nil {
-				got = sh.file
+				got = sh.path()
 			}
 			return &engine.ConfigError{File: c.file, What: "weight_map: tensor " + tensor, Got: got, Want: file + ", as the index says"}
 		}
@@ -76,7 +76,7 @@ func (c *Checkpoint) openShard(f folder, name string) error {
 	c.shards = append(c.shards, sh)
 	for _, t := range sh.header.Tensors() {
 		if other, ok := c.where[t.Name]; ok {
-			return &engine.ConfigError{File: sh.file, What: "tensor " + t.Name, Got: "a second one, beside that of " + other.file, Want: "one"}
+			return &engine.ConfigError{File: sh.file, What: "tensor " + t.Name, Got: "a second one, beside that of " + other.path(), Want: "one"}
 		}
 		c.where[t.Name] = sh
 	}

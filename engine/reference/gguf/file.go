@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -45,19 +46,45 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
-	f, err := func() (*File, error) {
-		st, err := file.Stat()
-		if err != nil {
-			return nil, fmt.Errorf("gguf: %w", err)
-		}
-		return New(file, st.Size(), path)
-	}()
+	f, err := newFS(file, path)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	f.closer = file
 	return f, nil
+}
+
+// OpenFS is Open for a file of a file system. One without random access is read
+// into memory.
+func OpenFS(fsys fs.FS, path string) (*File, error) {
+	file, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("gguf: %w", err)
+	}
+	f, err := newFS(file, path)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	f.closer = file
+	return f, nil
+}
+
+func newFS(file fs.File, path string) (*File, error) {
+	r, ok := file.(io.ReaderAt)
+	if !ok {
+		data, err := io.ReadAll(file)
+		if err != nil {
+			return nil, fmt.Errorf("gguf: %w", err)
+		}
+		return New(bytes.NewReader(data), int64(len(data)), path)
+	}
+	st, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("gguf: %w", err)
+	}
+	return New(r, st.Size(), path)
 }
 
 // New reads a file of size bytes from r; name stands in for it in errors. Close
