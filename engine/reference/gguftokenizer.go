@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"testing/fstest"
 	"unicode/utf8"
@@ -29,7 +30,10 @@ const (
 // key has a value that isn't known.
 func ggufTokenizer(f *gguf.File) (*tokenizer.Tokenizer, error) {
 	k := &textKeys{file: f}
-	model := k.text("tokenizer.ggml.model")
+	model := k.optionalText("tokenizer.ggml.model", "none")
+	if model == "none" || model == "no_vocab" { // as without a tokenizer.json
+		return nil, fmt.Errorf("%s: key tokenizer.ggml.model: %w", f.Name(), fs.ErrNotExist)
+	}
 	if k.err == nil && model != "gpt2" {
 		k.refuse("tokenizer.ggml.model", model, `of tokenizers only "gpt2", byte-level BPE, is read`)
 	}

@@ -19,8 +19,8 @@ func (c *Checkpoint) Encode(text string) ([]int, error) {
 }
 
 // Tokenizer is the model's: that of the tokenizer.json beside the weights, or of
-// the keys of the GGUF file. It is read with the first call. A folder without one
-// gives an error that is fs.ErrNotExist.
+// the keys of the GGUF file, as llama.cpp reads them. It is read with the first
+// call. A model without one gives an error that is fs.ErrNotExist.
 func (c *Checkpoint) Tokenizer() (*tokenizer.Tokenizer, error) {
 	t, err := c.text()
 	if err != nil {
