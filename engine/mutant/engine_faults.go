@@ -241,11 +241,7 @@ func kvHeadsSwapped(o *overlay, layer int) error {
 	if o.arch.KVHeads < 2 {
 		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", o.arch.KVHeads)
 	}
-	tensors := []string{"k_proj.weight", "v_proj.weight"}
-	if o.arch.QKVBias() {
-		tensors = append(tensors, "k_proj.bias", "v_proj.bias")
-	}
-	for _, t := range tensors {
+	for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
 		if err := replaceIn(o, layer, "self_attn."+t, rotateBlocks(o.arch.KVHeads)); err != nil {
 			return err
 		}

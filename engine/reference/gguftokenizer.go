@@ -29,6 +29,19 @@ const (
 // folder, so that one implementation reads both. An UnsupportedError says which
 // key has a value that isn't known.
 func ggufTokenizer(f *gguf.File) (*tokenizer.Tokenizer, error) {
+	files, err := ggufTextFiles(f)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.LoadFS(files, ".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: tokenizer.ggml keys, as a Hugging Face folder: %w", f.Name(), err)
+	}
+	return t, nil
+}
+
+// ggufTextFiles writes the files.
+func ggufTextFiles(f *gguf.File) (fstest.MapFS, error) {
 	k := &textKeys{file: f}
 	model := k.optionalText("tokenizer.ggml.model", "none")
 	if model == "none" || model == "no_vocab" { // as without a tokenizer.json
@@ -52,15 +65,10 @@ func ggufTokenizer(f *gguf.File) (*tokenizer.Tokenizer, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
-	files := fstest.MapFS{
-		"tokenizer.json":        {Data: tokenizerJSON(pre, tokens, merges)},
+	return fstest.MapFS{
+		tokenizerName:           {Data: tokenizerJSON(pre, tokens, merges)},
 		"tokenizer_config.json": {Data: config},
-	}
-	t, err := tokenizer.LoadFS(files, ".")
-	if err != nil {
-		return nil, fmt.Errorf("%s: tokenizer.ggml keys, as a Hugging Face folder: %w", f.Name(), err)
-	}
-	return t, nil
+	}, nil
 }
 
 // token is a token of the vocabulary, at its id.
