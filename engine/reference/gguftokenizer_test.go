@@ -102,10 +102,24 @@ func TestGGUFTokenizer(t *testing.T) {
 	require.Equal(t, "<|im_start|>user\nx<|im_end|>a\"\\", chat)
 }
 
+// TestGGUFWordsThatAreTokens: whole, where the pre-tokeniser's name says so,
+// although no merge leads there.
+func TestGGUFWordsThatAreTokens(t *testing.T) {
+	for pre, want := range map[string][]int{"llama-bpe": {2}, "smaug-bpe": {0, 1}, "gpt-2": {0, 1}} {
+		c, err := textModel(t, []ggufbuild.Key{{Name: "tokenizer.ggml.model", Value: "gpt2"}, {Name: "tokenizer.ggml.pre", Value: pre},
+			{Name: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}}, {Name: "tokenizer.ggml.merges", Value: []string{}}})
+		require.NoError(t, err)
+		got, err := c.Encode("ab")
+		require.NoError(t, err)
+		require.Equal(t, want, got, pre)
+	}
+}
+
 // recordedTexts are the texts and ids that a recorder wrote.
 type recordedTexts struct {
-	Texts []string
-	IDs   map[string][][]int `json:"ids"`
+	Texts      []string
+	Vocabulary map[string]string
+	IDs        map[string][][]int `json:"ids"`
 }
 
 // jsonTokenizer is a tokenizer.json as the keys of a GGUF file.
@@ -158,7 +172,7 @@ func TestGGUFPreTokenizersAreLlamaCpps(t *testing.T) {
 	require.Greater(t, len(want.Texts), 100)
 	for pre, ids := range want.IDs {
 		t.Run(pre, func(t *testing.T) {
-			keys := jsonTokenizer(t, "smollm2", pre)
+			keys := jsonTokenizer(t, want.Vocabulary[pre], pre)
 			if pre == "default" { // also that of files from before the key
 				keys = append(keys[:1:1], keys[2:]...)
 			}

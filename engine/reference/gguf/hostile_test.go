@@ -84,6 +84,7 @@ func hostileFiles(t testing.TB) []hostile {
 		{"a lying key count", set64(16, math.MaxUint64), false, "the number of keys at byte 0x10: got 18446744073709551615"},
 		{"a lying string length", set64(24, 1<<62), false, "key 0: length at byte 0x18: got 4611686018427387904, want at most"},
 		{"a string length of all bits", set64(24, math.MaxUint64), false, "key 0: length at byte 0x18"},
+		{"a text longer than the file", set64(56, uint64(len(good))), false, "key general.architecture: length at byte 0x38"},
 		{"a string length into the next key", set64(24, 21), false, ""},
 		{"an empty key", built(func(f *ggufbuild.File) { f.Keys[0].Name = "" }), false, "key 0 at byte 0x18: got an empty name"},
 		{"a key twice", built(func(f *ggufbuild.File) { f.Keys[1].Name = f.Keys[0].Name }), false, "key general.architecture at byte"},

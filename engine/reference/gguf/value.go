@@ -171,11 +171,11 @@ func (s *scanner) quickText() (string, bool) {
 		return "", false
 	}
 	n := binary.LittleEndian.Uint64(head)
-	if n > uint64(s.in.Size())-8 || n+8 > s.left() {
+	if n > uint64(s.in.Size()) {
 		return "", false
 	}
 	all, err := s.in.Peek(8 + int(n))
-	if err != nil {
+	if err != nil { // it doesn't fit, or there is no more
 		return "", false
 	}
 	text := string(all[8:])

@@ -7,7 +7,7 @@ vendor/). Its own code splits the texts into words: src/unicode.cpp is built wit
 g++, and the patterns of each pre-tokeniser are taken from src/llama-vocab.cpp. The
 merges within a word are those of the Python package tokenizers, on a word at a
 time and with no pre-tokeniser; a word that is a token is taken whole where
-llama.cpp does that. The vocabulary is fixtures/tokenizer's smollm2.json.
+llama.cpp does that. The vocabularies are those of fixtures/tokenizer.
 """
 
 import json
@@ -22,16 +22,19 @@ from tokenizers import Tokenizer, models
 HERE = pathlib.Path(__file__).resolve().parent
 TOKENIZER = HERE.parents[2] / "fixtures" / "tokenizer" / "testdata"
 
-# The names of tokenizer.ggml.pre, and llama.cpp's name of the case that has the
-# patterns. Whether words are taken whole is said beside the names there.
+# The names of tokenizer.ggml.pre, llama.cpp's name of the case that has the
+# patterns, and a vocabulary in which they show. Whether words are taken whole is
+# said beside the names there.
 PRE = {
-    "smollm": ("SMOLLM", False),
-    "gpt-2": ("GPT2", False),
-    "llama-bpe": ("LLAMA3", True),
-    "smaug-bpe": ("SMAUG", False),
-    "qwen2": ("QWEN2", False),
-    "default": (None, False),
+    "smollm": ("SMOLLM", "smollm2", False),
+    "gpt-2": ("GPT2", "gpt2", False),
+    "llama-bpe": ("LLAMA3", "llama3", True),
+    "smaug-bpe": ("SMAUG", "llama3", False),
+    "qwen2": ("QWEN2", "qwen2", False),
+    "default": (None, "gpt2", False),
 }
+
+SPECIAL = ("<|im_", "<|endoftext|>", "<|begin_of_text|>", "<|eot_id|>", "<think>", "</think>")
 
 MAIN = r"""
 #include "unicode.h"
@@ -63,18 +66,19 @@ def patterns(source, name):
 
 def texts():
     cases = json.loads((TOKENIZER / "cases.json").read_text(encoding="utf-8"))
-    chosen = [t for t in cases["fixed"] + cases["random"][:150] if t and len(t) < 120 and "<|im_" not in t]
+    chosen = [t for t in cases["fixed"] + cases["random"][:150] if t and len(t) < 120 and not any(s in t for s in SPECIAL)]
     return sorted(set(chosen), key=chosen.index)
 
 
 def main():
     src = pathlib.Path(sys.argv[1]) / "src"
     vocab_cpp = (src / "llama-vocab.cpp").read_text(encoding="utf-8")
-    model = json.loads((TOKENIZER / "tokenizers" / "smollm2.json").read_text(encoding="utf-8"))["model"]
-    merges = [tuple(m) if isinstance(m, list) else tuple(m.split(" ")) for m in model["merges"]]
-    bpe = Tokenizer(models.BPE(vocab=model["vocab"], merges=merges))
-    out = {"texts": texts(), "ids": {}}
-    for pre, (name, whole) in PRE.items():
+    out = {"texts": texts(), "vocabulary": {}, "ids": {}}
+    for pre, (name, vocabulary, whole) in PRE.items():
+        out["vocabulary"][pre] = vocabulary
+        model = json.loads((TOKENIZER / "tokenizers" / f"{vocabulary}.json").read_text(encoding="utf-8"))["model"]
+        merges = [tuple(m) if isinstance(m, list) else tuple(m.split(" ")) for m in model["merges"]]
+        bpe = Tokenizer(models.BPE(vocab=model["vocab"], merges=merges))
         with tempfile.TemporaryDirectory() as tmp:
             main_cpp, program = pathlib.Path(tmp) / "main.cpp", pathlib.Path(tmp) / "split"
             main_cpp.write_text(MAIN % patterns(vocab_cpp, name), encoding="utf-8")
