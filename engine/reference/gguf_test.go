@@ -2,6 +2,7 @@ package reference_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -149,6 +150,36 @@ func TestGGUFIsTheModelItWasMadeFrom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGGUFRowsAreTransformers: a file that gguf-py wrote and quantised, most types
+// in it, gives the rows and tokens that transformers computes with the values that
+// gguf-py makes of it. See testdata/record_gguf_model.py.
+func TestGGUFRowsAreTransformers(t *testing.T) {
+	var want struct {
+		IDs       []int
+		Rows      [][]float64
+		Logits    []float64
+		OutputIDs []int `json:"output_ids"`
+	}
+	data, err := os.ReadFile("testdata/tiny.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &want))
+	c, err := reference.Load("testdata/tiny.gguf")
+	require.NoError(t, err)
+	defer c.Close()
+	require.Empty(t, c.UnusedKeys())
+	require.Empty(t, c.UnusedTensors())
+	a := c.Arch()
+	require.Equal(t, engine.Arch{Family: "llama", Layers: 2, Hidden: 32, Intermediate: 64, Heads: 4, KVHeads: 2, HeadDim: 8, Vocab: 64,
+		TiedHead: true, MaxPositions: 128, FinalNormEps: 1e-5,
+		PerLayer: []engine.LayerParams{{RopeTheta: 5000, NormEps: 1e-5}, {RopeTheta: 5000, NormEps: 1e-5}}}, a)
+	e := mustNew(t, c)
+	got := decode(t, e, want.IDs, engine.DecodeOptions{MaxNew: len(want.OutputIDs)})
+	require.Equal(t, want.OutputIDs, got.OutputIDs)
+	// Both round in float32.
+	requireClose(t, got.Logits[:1], [][]float64{want.Logits}, 2*logitBound(a))
+	requireClose(t, capture(t, e, want.IDs).Rows(), want.Rows, 2*float32Bound(a))
 }
 
 // TestGGUFKeysWithTheSameMeaning: what is said in another way, or says what is so
