@@ -179,7 +179,7 @@ func (s *scanner) quickText() (string, bool) {
 		return "", false
 	}
 	text := string(all[8:])
-	s.in.Discard(len(all)) // it is in the buffer
+	_, _ = s.in.Discard(len(all)) // it is in the buffer
 	s.pos += int64(len(all))
 	return text, true
 }
