@@ -10,6 +10,9 @@ type Arch struct {
 	Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim, Vocab int
 	// TiedHead is true when the output projection is the embedding table.
 	TiedHead bool
+	// AttentionBias is true for a llama whose q, k, v and o projections have
+	// biases. Of other families it says nothing: ask QKVBias and OutputBias.
+	AttentionBias bool
 	// MaxPositions is the longest prompt the model declares; 0 if undeclared.
 	MaxPositions int
 	// FinalNormEps is the epsilon of the final RMSNorm.
@@ -63,6 +66,13 @@ type Fault struct {
 	// zeros. It acts on DecodeBatch, behind the prompts.
 	BatchRowStale bool
 }
+
+// QKVBias reports whether the q, k and v projections have biases: those of every
+// qwen2 do, those of a llama where AttentionBias says so.
+func (a Arch) QKVBias() bool { return a.Family == "qwen2" || a.AttentionBias }
+
+// OutputBias reports whether the output projection of attention has a bias.
+func (a Arch) OutputBias() bool { return a.Family == "llama" && a.AttentionBias }
 
 // Clone returns a copy that shares no memory with a.
 func (a Arch) Clone() Arch {

@@ -1,6 +1,10 @@
 package mutant
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
 
 const (
 	namedLayer = "row L+1 for layer L"
@@ -28,7 +32,7 @@ func engineFaults() []Mutant {
 			Name: "q-bias-missing", Place: LayerOrAll, Named: namedLayer + "; from the second token on",
 			Bug:     "a shared projection adapter drops the biases, here that of q",
 			Source:  "https://github.com/sbryngelson/ANEForge/pull/253",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "self_attn.q_proj.bias", zeros) },
+			weights: qBiasMissing,
 		},
 		{
 			Name: "norm-eps", Place: LayerOrAll, Named: namedLayer + " in float rows; int8 rows can't show it",
@@ -187,6 +191,13 @@ func replaceIn(o *overlay, layer int, tensor string, fill func(dst, src []float3
 		o.replace(p+tensor, fill)
 		return nil
 	})
+}
+
+func qBiasMissing(o *overlay, layer int) error {
+	if !o.arch.QKVBias() {
+		return &engine.UnsupportedError{What: fmt.Sprintf("a missing q bias in a %s", o.arch.Family), Why: "its projections have no biases to miss"}
+	}
+	return replaceIn(o, layer, "self_attn.q_proj.bias", zeros)
 }
 
 func ropeBase(o *overlay, layer int) error {

@@ -318,3 +318,51 @@ func TestOpenErrorsComeThrough(t *testing.T) {
 	_, err = m.Candidate(Sides{Weights: weights(t), Open: func(engine.Weights) (engine.Candidate, error) { return nil, broken }}, 0)
 	require.ErrorIs(t, err, broken)
 }
+
+// A llama has no biases: the fault that drops them can't be planted, and every
+// other one can and names no tensor that isn't there.
+func TestFaultsOfALlama(t *testing.T) {
+	llama := func() *seeded.Memory {
+		w := weights(t)
+		w.Architecture.Family = "llama"
+		for name := range w.Tensors {
+			if strings.HasSuffix(name, ".bias") {
+				delete(w.Tensors, name)
+			}
+		}
+		return w
+	}
+	ids := prompt(t)[:4]
+	clean, err := quant.FromWeights(llama()).Emulate(t.Context(), engine.Scheme{}, ids)
+	require.NoError(t, err)
+	for _, m := range engineFaults() {
+		got, err := m.Weights(llama(), 9)
+		if m.Name == "q-bias-missing" {
+			var unsupported *engine.UnsupportedError
+			require.ErrorAs(t, err, &unsupported)
+			require.ErrorContains(t, err, "mutant: q-bias-missing: ")
+			continue
+		}
+		require.NoError(t, err, m.Name)
+		rows, err := quant.FromWeights(got).Emulate(t.Context(), engine.Scheme{}, ids)
+		require.NoError(t, err, m.Name)
+		first := 0
+		for first < len(rows) && slices.Equal(rows[first], clean[first]) {
+			first++
+		}
+		assert.Equal(t, min(engineCases[m.Name].first, len(rows)), first, m.Name)
+	}
+	biased := llama()
+	biased.Architecture.AttentionBias = true
+	for _, p := range []string{"q", "k", "v"} {
+		name := "model.layers.9.self_attn." + p + "_proj.bias"
+		biased.Tensors[name] = weights(t).Tensors[name]
+	}
+	m, err := Lookup("q-bias-missing")
+	require.NoError(t, err)
+	got, err := m.Weights(biased, 9)
+	require.NoError(t, err)
+	bias, err := got.Tensor("model.layers.9.self_attn.q_proj.bias")
+	require.NoError(t, err)
+	assert.Equal(t, make([]float32, len(bias.Data)), bias.Data)
+}

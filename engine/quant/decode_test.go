@@ -27,8 +27,8 @@ func TestLogitsMatchANaiveImplementation(t *testing.T) {
 		naiveCase{name: "per tensor, embedding per row", opts: []Option{WeightsPerTensor(), EmbeddingPerRow()}, naive: naive{perTensor: true, embedPerRow: true}})
 	for _, c := range cases {
 		for i, w := range []*seeded.Memory{tiny(0), untied(tiny(1)), tiny(2), untied(tiny(3))} {
+			c.of(w)
 			for _, int8Rows := range []bool{false, true} {
-				w.Architecture.Fault = c.fault
 				m := c.naive
 				m.w, m.rowsInt8 = w, int8Rows
 				_, want := m.run(ids, output)
@@ -49,8 +49,8 @@ func TestDecodeMatchesANaiveImplementation(t *testing.T) {
 	ids := []int{3, 11, 0, 18, 11, 7, 5}
 	for _, c := range naiveCases() {
 		for i, w := range []*seeded.Memory{tiny(4), untied(tiny(5))} {
+			c.of(w)
 			for _, codes := range []bool{false, true} {
-				w.Architecture.Fault = c.fault
 				m := c.naive
 				m.w, m.rowsInt8, m.codes = w, true, codes
 				var opts []CandidateOption

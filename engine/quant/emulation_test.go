@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -61,6 +63,27 @@ func naiveCases() []naiveCase {
 		{name: "decode shift", fault: engine.Fault{DecodeShift: 2, DecodeFrom: 3}},
 		{name: "decode shift from the end", fault: engine.Fault{DecodeShift: -1, DecodeFrom: -2}},
 		{name: "first token embedded", fault: engine.Fault{EmbedFirst: true}},
+		{name: "llama", model: asLlama},
+		{name: "llama with biases", model: asBiasedLlama},
+	}
+}
+
+// asBiasedLlama gives o a bias as well, here the values of another tensor.
+func asBiasedLlama(w *seeded.Memory) {
+	w.Architecture.Family, w.Architecture.AttentionBias = "llama", true
+	for n := range w.Architecture.Layers {
+		p := fmt.Sprintf("model.layers.%d.", n)
+		w.Tensors[p+"self_attn.o_proj.bias"] = w.Tensors[p+"post_attention_layernorm.weight"]
+	}
+}
+
+// asLlama takes the biases away.
+func asLlama(w *seeded.Memory) {
+	w.Architecture.Family = "llama"
+	for name := range w.Tensors {
+		if strings.HasSuffix(name, ".bias") {
+			delete(w.Tensors, name)
+		}
 	}
 }
 
@@ -69,6 +92,17 @@ type naiveCase struct {
 	opts  []Option
 	naive naive
 	fault engine.Fault
+	// model, when not nil, makes another of the tiny one.
+	model func(w *seeded.Memory)
+}
+
+// of makes the tiny model that of the case.
+func (c naiveCase) of(w *seeded.Memory) *seeded.Memory {
+	w.Architecture.Fault = c.fault
+	if c.model != nil {
+		c.model(w)
+	}
+	return w
 }
 
 func TestEmulationMatchesANaiveImplementation(t *testing.T) {
@@ -76,8 +110,7 @@ func TestEmulationMatchesANaiveImplementation(t *testing.T) {
 	for _, c := range naiveCases() {
 		for _, int8Rows := range []bool{false, true} {
 			for seed := range uint64(3) {
-				w := tiny(seed)
-				w.Architecture.Fault = c.fault
+				w := c.of(tiny(seed))
 				m := c.naive
 				m.w, m.rowsInt8 = w, int8Rows
 				got, err := FromWeights(w, c.opts...).Emulate(t.Context(), engine.Scheme{RowsInt8: int8Rows}, ids)

@@ -86,10 +86,10 @@ func loadLayer(w engine.Weights, a engine.Arch, n int, opt options) (*layer, err
 	out := &layer{
 		inputNorm: l.vector(p+"input_layernorm.weight", a.Hidden),
 		postNorm:  l.vector(p+"post_attention_layernorm.weight", a.Hidden),
-		q:         l.linear(p+"self_attn.q_proj", qWidth, a.Hidden, true),
-		k:         l.linear(p+"self_attn.k_proj", kvWidth, a.Hidden, true),
-		v:         l.linear(p+"self_attn.v_proj", kvWidth, a.Hidden, true),
-		o:         l.linear(p+"self_attn.o_proj", a.Hidden, qWidth, false),
+		q:         l.linear(p+"self_attn.q_proj", qWidth, a.Hidden, a.QKVBias()),
+		k:         l.linear(p+"self_attn.k_proj", kvWidth, a.Hidden, a.QKVBias()),
+		v:         l.linear(p+"self_attn.v_proj", kvWidth, a.Hidden, a.QKVBias()),
+		o:         l.linear(p+"self_attn.o_proj", a.Hidden, qWidth, a.OutputBias()),
 		gate:      l.linear(p+"mlp.gate_proj", a.Intermediate, a.Hidden, false),
 		up:        l.linear(p+"mlp.up_proj", a.Intermediate, a.Hidden, false),
 		down:      l.linear(p+"mlp.down_proj", a.Hidden, a.Intermediate, false),
@@ -105,8 +105,8 @@ func checkArch(a engine.Arch) error {
 	bad := func(what, want string, got any) error {
 		return &engine.ConfigError{File: "architecture", What: what, Want: want, Got: fmt.Sprint(got)}
 	}
-	if a.Family != "qwen2" {
-		return &engine.UnsupportedError{What: fmt.Sprintf("model family %q", a.Family), Why: "the int8 emulation knows qwen2"}
+	if a.Family != "qwen2" && a.Family != "llama" {
+		return &engine.UnsupportedError{What: fmt.Sprintf("model family %q", a.Family), Why: "the int8 emulation knows qwen2 and llama"}
 	}
 	for _, d := range []struct {
 		what string

@@ -23,7 +23,7 @@ func (e *Engine) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 	b := first.Shape().Dimensions[0]
 	t := x.Shape().Dimensions[0] / b
 	var keys, values *graph.Node
-	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		heads := func(x *graph.Node) *graph.Node {
 			return graph.TransposeAllAxes(graph.Reshape(x, b, t, e.arch.KVHeads, e.arch.HeadDim), 0, 2, 1, 3)
 		}
@@ -45,7 +45,7 @@ func (e *Engine) batchDecodeGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	last, first, at, eps := c.take(), c.take(), c.take(), c.take()
 	k, v := c.take(), c.take()
-	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeBatchCache(k, newK, at), writeBatchCache(v, newV, at)
 		return attendBatchCache(q, k, v, first, last)
 	})

@@ -20,7 +20,7 @@ func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
 	filled, eps := c.take(), c.take()
 	cacheK, cacheV := c.take(), c.take()
 	var keys, values *graph.Node
-	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return attendChunk(q, keys, values, cacheK, cacheV, filled)
 	})

@@ -14,6 +14,8 @@ type config struct {
 	arch   engine.Arch
 	dtype  string // the declared dtype, or empty
 	unused []string
+	// layersFrom says where the number of layers is from, for messages.
+	layersFrom string
 }
 
 // readConfig reads a config.json in either style: rope_theta and torch_dtype at
@@ -30,11 +32,14 @@ func readConfig(file string, data []byte) (config, error) {
 		return config{}, *r.err
 	case !ok:
 		return config{}, &engine.ConfigError{File: file, What: "model_type", Got: "nothing", Want: `a family, e.g. "qwen2"`}
-	case family != "qwen2":
-		return config{}, &engine.UnsupportedError{What: fmt.Sprintf("%s: model_type %q", file, family), Why: "the reference engine has qwen2 only"}
 	}
+	fam, ok := families[family]
+	if !ok {
+		return config{}, &engine.UnsupportedError{What: fmt.Sprintf("%s: model_type %q", file, family), Why: knownFamilies}
+	}
+	r.family = fam
 	r.refuseOthers()
-	c := config{arch: qwen2Config(r)}
+	c := config{arch: decoderConfig(r, family), layersFrom: "num_hidden_layers of " + configName}
 	theta, rope := ropeConfig(r)
 	c.dtype = dtypeConfig(r)
 	for n := range c.arch.PerLayer {
@@ -50,18 +55,19 @@ func readConfig(file string, data []byte) (config, error) {
 	return c, checkArch(c.arch)
 }
 
-// qwen2Config reads the dimensions and constants of a Qwen2 decoder, all but
+// decoderConfig reads the dimensions and constants of a decoder, all but
 // rope_theta, and refuses the variants that the engine would compute wrong.
 // Dimensions and rms_norm_eps have no default here. hidden_act defaults to
-// silu, tie_word_embeddings to false, num_key_value_heads to the number of
-// heads and head_dim to hidden_size / heads, as in transformers.
-func qwen2Config(r *configReader) engine.Arch {
+// silu, tie_word_embeddings and a llama's attention_bias to false,
+// num_key_value_heads to the number of heads and head_dim to hidden_size /
+// heads, as in transformers.
+func decoderConfig(r *configReader, family string) engine.Arch {
 	var classes []string
-	if r.value("architectures", &classes, "a list of class names") && !slices.Contains(classes, "Qwen2ForCausalLM") {
-		r.refuse(fmt.Sprintf("architectures %q", classes), "of model_type qwen2 the engine has Qwen2ForCausalLM only")
+	if r.value("architectures", &classes, "a list of class names") && !slices.Contains(classes, r.family.class) {
+		r.refuse(fmt.Sprintf("architectures %q", classes), fmt.Sprintf("of model_type %s the engine has %s only", family, r.family.class))
 	}
 	a := engine.Arch{
-		Family:       "qwen2",
+		Family:       family,
 		Layers:       r.integer("num_hidden_layers", -1),
 		Hidden:       r.integer("hidden_size", -1),
 		Intermediate: r.integer("intermediate_size", -1),
@@ -69,6 +75,9 @@ func qwen2Config(r *configReader) engine.Arch {
 		Vocab:        r.integer("vocab_size", -1),
 		MaxPositions: r.integer("max_position_embeddings", 0),
 		TiedHead:     r.flag("tie_word_embeddings"),
+	}
+	if r.family.optionalBias {
+		a.AttentionBias = r.flag("attention_bias")
 	}
 	a.KVHeads = r.integer("num_key_value_heads", a.Heads)
 	a.HeadDim = r.integer("head_dim", a.Hidden/max(1, a.Heads))
@@ -105,9 +114,10 @@ func qwen2Config(r *configReader) engine.Arch {
 }
 
 // ropeConfig reads rope_theta and refuses every rotary embedding but the
-// default. Where the file gives no rope_theta it is an error: transformers
-// would fall back to 10000, which no published Qwen2 uses, and a wrong base
-// shows only as a slow drift with the position.
+// default, and the linear one with factor 1, which is the same. Where the file
+// gives no rope_theta it is an error: transformers would fall back to 10000,
+// which no published Qwen2 and few llamas use, and a wrong base shows only as a
+// slow drift with the position.
 func ropeConfig(r *configReader) (theta float64, nested []*configReader) {
 	top, hasTop := r.float("rope_theta")
 	theta = top
@@ -121,7 +131,7 @@ func ropeConfig(r *configReader) (theta float64, nested []*configReader) {
 		for _, k := range []string{"rope_type", "type"} {
 			kind, ok := sub.text(k)
 			typed = typed || ok
-			if ok && kind != "default" {
+			if factor, _ := sub.float("factor"); ok && kind != "default" && (kind != "linear" || factor != 1) {
 				sub.refuse(fmt.Sprintf("%s %q", k, kind), "only the default rotary embedding is implemented")
 			}
 		}

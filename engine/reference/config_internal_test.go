@@ -57,6 +57,51 @@ func TestConfigAcceptsAgreement(t *testing.T) {
 	}
 }
 
+// TestLlamaConfigs: what a llama's config may say beyond a qwen2's, and may not.
+func TestLlamaConfigs(t *testing.T) {
+	for keys, bias := range map[string]bool{
+		``:                       false,
+		`"attention_bias":null`:  false,
+		`"attention_bias":false`: false,
+		`"attention_bias":true`:  true,
+		`"rope_theta":null,"rope_parameters":{"rope_theta":1e6,"rope_type":"linear","factor":1.0}`: false,
+		`"rope_scaling":{"type":"linear","factor":1}`:                                              false,
+		// config.json of HuggingFaceTB/SmolLM2-135M-Instruct
+		`"pretraining_tp":1,"rope_interleaved":false,"is_llama_config":true,"mlp_bias":false,"attention_dropout":0.0,
+"transformers.js_config":{"kv_cache_dtype":{"q4f16":"float16"}},"architectures":["LlamaForCausalLM"],"initializer_range":0.04`: false,
+	} {
+		if keys != "" {
+			keys = "," + keys
+		}
+		c, err := readConfig("config.json", []byte(with(`"model_type":"llama"`+keys)))
+		require.NoError(t, err, keys)
+		require.Equal(t, engine.Arch{
+			Family: "llama", Layers: 2, Hidden: 64, Intermediate: 176, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100, AttentionBias: bias,
+			FinalNormEps: 1e-6, PerLayer: []engine.LayerParams{{RopeTheta: 1e6, NormEps: 1e-6}, {RopeTheta: 1e6, NormEps: 1e-6}},
+		}, c.arch, keys)
+		require.Empty(t, c.unused, keys)
+	}
+	for keys, want := range map[string]string{
+		`"mlp_bias":true`:                              "mlp_bias true not supported",
+		`"qkv_bias":true`:                              "qkv_bias true not supported",
+		`"pretraining_tp":2`:                           "pretraining_tp 2 not supported",
+		`"rope_interleaved":true`:                      "rope_interleaved true not supported",
+		`"architectures":["Qwen2ForCausalLM"]`:         `of model_type llama the engine has LlamaForCausalLM only`,
+		`"rope_scaling":{"rope_type":"linear"}`:        `rope_scaling.rope_type "linear" not supported`,
+		`"rope_scaling":{"type":"dynamic","factor":1}`: `rope_scaling.type "dynamic" not supported`,
+		`"rope_scaling":{"rope_type":"llama3","factor":32.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192}`: `rope_scaling.rope_type "llama3" not supported`,
+	} {
+		_, err := readConfig("config.json", []byte(with(`"model_type":"llama",`+keys)))
+		var unsupported *engine.UnsupportedError
+		require.ErrorAs(t, err, &unsupported, keys)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := readConfig("config.json", []byte(with(`"model_type":"llama","attention_bias":1`)))
+	var bad *engine.ConfigError
+	require.ErrorAs(t, err, &bad)
+	require.ErrorContains(t, err, "attention_bias: got 1")
+}
+
 func TestConfigRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name, config string
@@ -130,6 +175,7 @@ func TestConfigRefusals(t *testing.T) {
 func FuzzReadConfig(f *testing.F) {
 	f.Add([]byte(minimalConfig))
 	f.Add([]byte(with(`"rope_parameters":{"rope_theta":1e6,"rope_type":"default"},"dtype":"bfloat16"`)))
+	f.Add([]byte(with(`"model_type":"llama","attention_bias":true,"rope_scaling":{"type":"linear","factor":1}`)))
 	f.Add([]byte(with(`"layer_types":["full_attention"],"head_dim":null,"architectures":[]`)))
 	f.Add([]byte(`{"model_type":"qwen2","rope_parameters":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

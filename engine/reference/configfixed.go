@@ -17,12 +17,11 @@ type fixedKey struct {
 
 // fixedKeys are the keys that must be absent, null, or have the one value that
 // the graphs are built for. They come from the configs of other families, which
-// a checkpoint of model_type qwen2 may carry, and from those of changed models:
-// a key that is merely reported as unused is how a model is computed wrong.
+// a checkpoint may carry, and from those of changed models: a key that is merely
+// reported as unused is how a model is computed wrong. A family may have more.
 var fixedKeys = map[string]fixedKey{
 	"add_cross_attention":                   {false, "there is no cross-attention"},
 	"alibi":                                 {false, "positions are rotary"},
-	"attention_bias":                        {true, "q, k and v of a Qwen2 have biases"},
 	"attention_chunk_size":                  {nil, "only full attention is implemented"},
 	"attention_multiplier":                  {nil, "attention scores are divided by sqrt(head_dim)"},
 	"attn_logit_softcapping":                {nil, "attention scores are not capped"},
@@ -44,11 +43,11 @@ var fixedKeys = map[string]fixedKey{
 	"partial_rotary_factor":                 {1.0, "the whole head is rotated"},
 	"parallel_residual":                     {false, "attention and feed-forward follow each other"},
 	"qk_norm":                               {false, "q and k are not normalised"},
-	"qkv_bias":                              {true, "q, k and v of a Qwen2 have biases"},
 	"quantization":                          {nil, "only plain float weights are implemented"},
 	"quantization_config":                   {nil, "only plain float weights are implemented"},
 	"query_pre_attn_scalar":                 {nil, "attention scores are divided by sqrt(head_dim)"},
 	"residual_multiplier":                   {1.0, "residual branches are not scaled"},
+	"rope_interleaved":                      {false, "a rotary pair is apart by half a head"},
 	"rope_local_base_freq":                  {nil, "all layers have one rotary base"},
 	"rope_parameters.attention_factor":      {1.0, "the default rotary embedding does not scale"},
 	"rope_parameters.factor":                {1.0, "the default rotary embedding has no factor"},
@@ -75,6 +74,9 @@ var fixedKeys = map[string]fixedKey{
 func (r *configReader) refuseOthers() {
 	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
 		fixed, known := fixedKeys[r.prefix+key]
+		if own, ok := r.family.fixed[r.prefix+key]; ok {
+			fixed, known = own, true
+		}
 		if !known {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 type configReader struct {
 	file   string
 	prefix string // of key names in messages, e.g. "rope_parameters."
+	family family // what may be in the file
 	keys   map[string]json.RawMessage
 	used   map[string]bool
 	err    *error
@@ -125,7 +126,7 @@ func (r *configReader) flag(key string) bool {
 
 // object returns a nested object; nil when absent.
 func (r *configReader) object(key string) *configReader {
-	sub := &configReader{file: r.file, prefix: r.prefix + key + ".", used: map[string]bool{}, err: r.err}
+	sub := &configReader{file: r.file, prefix: r.prefix + key + ".", family: r.family, used: map[string]bool{}, err: r.err}
 	if !r.value(key, &sub.keys, "an object") {
 		return nil
 	}

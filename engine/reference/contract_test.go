@@ -197,11 +197,11 @@ func TestNewRefusesWhatItCannotCompute(t *testing.T) {
 		})
 	}
 	a := clean.arch.Clone()
-	a.Family = "llama"
+	a.Family = "mamba"
 	_, err := reference.New(&memWeights{a, clean.tensors})
 	var unsupported *engine.UnsupportedError
 	require.ErrorAs(t, err, &unsupported)
-	require.ErrorContains(t, err, `"llama"`)
+	require.ErrorContains(t, err, `"mamba"`)
 }
 
 func TestOptionsAreChecked(t *testing.T) {

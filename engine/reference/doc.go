@@ -5,8 +5,8 @@
 //
 // # Contract
 //
-// [Load] and [LoadFS] read a Hugging Face checkpoint and refuse what would be
-// computed wrong; [New] builds an engine from any [engine.Weights]; [Open] does
+// [Load] and [LoadFS] read a Hugging Face checkpoint or a GGUF file and refuse what
+// would be computed wrong; [New] builds an engine from any [engine.Weights]; [Open] does
 // both. An [Engine] runs a prompt token by token with a KV cache
 // ([Engine.Capture], [Engine.LastHidden]), as one graph for the whole step
 // ([Engine.CaptureWholeStep]) and as one prefill ([Engine.CaptureBatched]);
@@ -38,10 +38,16 @@
 //
 // # Limits and non-goals
 //
-// The family qwen2 is implemented; any other is an [engine.UnsupportedError].
+// The families qwen2 and llama are implemented; any other is an
+// [engine.UnsupportedError].
 // Attention is full causal attention with the default rotary embedding. There
-// is no sampling and no tokenizer. Nothing is downloaded: a checkpoint is a local
-// folder or an [io/fs.FS].
+// is no sampling. Nothing is downloaded: a checkpoint is local, or in an
+// [io/fs.FS].
+//
+// Weights are float32 in memory. Those of a GGUF file are dequantised exactly
+// (package gguf) and have their Hugging Face names and row order; its keys give
+// the architecture, the tokenizer and the chat template. A rotary scaling that
+// isn't neutral is refused, by key, by config and by rope_freqs.weight.
 //
 // The go backend's matrix products keep addresses as uintptr, which the checks
 // that -race turns on take for a fault: run the race detector with

@@ -85,7 +85,7 @@ func build(w engine.Weights, set settings, dev device) (*Engine, error) {
 }
 
 func (e *Engine) uploadWeights() error {
-	e.slots = qwen2Slots(e.arch)
+	e.slots = layerSlots(e.arch)
 	for n := range e.arch.Layers {
 		ts, err := uploadSlots(e.dev, e.weights, layerPrefix(n), e.slots)
 		if err != nil {

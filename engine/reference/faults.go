@@ -69,8 +69,8 @@ func checkArch(a engine.Arch) error {
 	bad := func(what, got, want string) error {
 		return &engine.ConfigError{File: "architecture", What: what, Got: got, Want: want}
 	}
-	if a.Family != "qwen2" {
-		return &engine.UnsupportedError{What: fmt.Sprintf("model family %q", a.Family), Why: "the reference engine has qwen2 only"}
+	if _, ok := families[a.Family]; !ok {
+		return &engine.UnsupportedError{What: fmt.Sprintf("model family %q", a.Family), Why: knownFamilies}
 	}
 	for _, d := range []struct {
 		name string

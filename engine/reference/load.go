@@ -15,55 +15,72 @@ import (
 	"sync"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/reference/gguf"
 	"github.com/plumbline-go/plumbline/fixtures/tokenizer"
 )
 
-// Checkpoint is a Hugging Face checkpoint with its headers checked and its
-// weights on disk. It implements [engine.Weights] and is safe for concurrent
-// use.
+// Checkpoint is a Hugging Face checkpoint, or a GGUF file, with its headers
+// checked and its weights on disk. It implements [engine.Weights] and is safe for
+// concurrent use.
 type Checkpoint struct {
-	cfg    config
-	name   string
-	file   string // names the weights in errors
-	shards []*shard
-	where  map[string]*shard // by tensor name
-	unused []string
-	text   func() (*tokenizer.Tokenizer, error)
+	cfg      config
+	name     string
+	file     string // names the weights in errors
+	shards   []store
+	where    map[string]store // by tensor name
+	unused   []string
+	text     func() (*tokenizer.Tokenizer, error)
+	textFile string // what text reads, for messages
 }
 
 var _ engine.Encoder = (*Checkpoint)(nil)
 
 var _ engine.Weights = (*Checkpoint)(nil)
 
-// Load opens the checkpoint in a folder, or in the one snapshot of a hub cache
-// folder. It reads config.json and the header of every weight file, and checks
-// that each tensor the model needs is there with the shape that the config
-// implies. A folder that can't be used gives a [*engine.ConfigError], a broken
-// weight file a *dumpfmt.FormatError, a model that would be computed wrong an
-// [*engine.UnsupportedError]. The files stay open until Close.
-func Load(dir string) (*Checkpoint, error) {
-	abs, err := filepath.Abs(dir) // also keeps go-huggingface from expanding a "~"
+// Load opens the checkpoint in a folder, in the one snapshot of a hub cache
+// folder, or in a GGUF file, whose name ends in ".gguf". It reads config.json, or
+// the keys of the GGUF file, and the header of every weight file, and checks that
+// each tensor the model needs is there with the shape that the config implies. A
+// model that can't be used gives a [*engine.ConfigError], a broken weight file a
+// *dumpfmt.FormatError or a [*gguf.FormatError], a model that would be computed
+// wrong an [*engine.UnsupportedError]. The files stay open until Close.
+func Load(path string) (*Checkpoint, error) {
+	abs, err := filepath.Abs(path) // also keeps go-huggingface from expanding a "~"
 	if err != nil {
-		return nil, fmt.Errorf("reference: %s: %w", dir, err)
+		return nil, fmt.Errorf("reference: %s: %w", path, err)
 	}
 	st, err := os.Stat(abs)
 	if err != nil {
-		return nil, fmt.Errorf("reference: model folder: %w", err)
+		return nil, fmt.Errorf("reference: model: %w", err)
 	}
-	if !st.IsDir() {
-		return nil, &engine.ConfigError{File: dir, What: "model", Got: "a file", Want: "a folder with config.json"}
+	switch {
+	case st.IsDir():
+		return load(folder{fsys: os.DirFS(abs), dir: ".", root: abs, shown: path})
+	case isGGUF(path):
+		return loadGGUF(path, func() (*gguf.File, error) { return gguf.Open(path) })
 	}
-	return load(folder{fsys: os.DirFS(abs), dir: ".", root: abs, shown: dir})
+	return nil, notAModel(path)
 }
 
-// LoadFS is Load for a folder of a file system, e.g. an embedded one. The weight
-// files are read through package dumpfmt alone: go-huggingface would copy them
-// to a shared temporary folder first.
-func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
-	if !fs.ValidPath(dir) {
-		return nil, fmt.Errorf("reference: model folder: %w", &fs.PathError{Op: "open", Path: dir, Err: fs.ErrInvalid})
+func notAModel(path string) error {
+	return &engine.ConfigError{File: path, What: "model", Got: "a file", Want: "a folder with config.json, or a file named *" + ggufSuffix}
+}
+
+// LoadFS is Load for a folder or a GGUF file of a file system, e.g. an embedded
+// one. Safetensors files are read through package dumpfmt alone: go-huggingface
+// would copy them to a shared temporary folder first.
+func LoadFS(fsys fs.FS, path string) (*Checkpoint, error) {
+	if !fs.ValidPath(path) {
+		return nil, fmt.Errorf("reference: model: %w", &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid})
 	}
-	return load(folder{fsys: fsys, dir: dir, shown: dir})
+	st, err := fs.Stat(fsys, path)
+	switch {
+	case err != nil || st.IsDir(): // that nothing is there shows when it is read
+		return load(folder{fsys: fsys, dir: path, shown: path})
+	case isGGUF(path):
+		return loadGGUF(path, func() (*gguf.File, error) { return gguf.OpenFS(fsys, path) })
+	}
+	return nil, notAModel(path)
 }
 
 // folder is where a checkpoint lies.
@@ -102,7 +119,8 @@ func load(f folder) (_ *Checkpoint, err error) {
 	if !ok {
 		return nil, &engine.ConfigError{File: f.show(configName), What: "file", Got: "nothing", Want: "a Hugging Face config"}
 	}
-	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]*shard{}, text: sync.OnceValues(textOf(f))}
+	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]store{},
+		text: sync.OnceValues(textOf(f)), textFile: f.show(tokenizerName)}
 	if c.cfg, err = readConfig(f.show(configName), data); err != nil {
 		return nil, err
 	}
@@ -117,19 +135,24 @@ func load(f folder) (_ *Checkpoint, err error) {
 	if err := c.checkTensors(); err != nil {
 		return nil, err
 	}
-	runtime.AddCleanup(c, func(shards []*shard) {
+	c.closeWhenLost()
+	return c, nil
+}
+
+// closeWhenLost closes the files of a checkpoint that nobody holds any more.
+func (c *Checkpoint) closeWhenLost() {
+	runtime.AddCleanup(c, func(shards []store) {
 		for _, s := range shards {
 			s.close()
 		}
 	}, c.shards)
-	return c, nil
 }
 
 // checkTensors demands every tensor of the model, refuses those of layers that
 // the config doesn't have, which would be a model cut short, and lists the others.
 func (c *Checkpoint) checkTensors() error {
 	needed := map[string]bool{}
-	for _, s := range qwen2Tensors(c.cfg.arch) {
+	for _, s := range modelTensors(c.cfg.arch) {
 		needed[s.name] = true
 		sh, ok := c.where[s.name]
 		if !ok {
@@ -144,8 +167,8 @@ func (c *Checkpoint) checkTensors() error {
 			continue
 		}
 		if n, ok := layerOf(name); ok && n >= c.cfg.arch.Layers {
-			return &engine.ConfigError{File: c.where[name].file, What: "tensor " + name,
-				Got: fmt.Sprintf("one of layer %d", n), Want: fmt.Sprintf("layers below %d, the num_hidden_layers of %s", c.cfg.arch.Layers, configName)}
+			return &engine.ConfigError{File: c.where[name].path(), What: "tensor " + name,
+				Got: fmt.Sprintf("one of layer %d", n), Want: fmt.Sprintf("layers below %d, the %s", c.cfg.arch.Layers, c.cfg.layersFrom)}
 		}
 		c.unused = append(c.unused, name)
 	}
@@ -180,7 +203,7 @@ func (c *Checkpoint) Tensor(name string) (engine.Tensor, error) {
 	return sh.tensor(name)
 }
 
-// Name is the folder's base name.
+// Name is the base name of the folder or the GGUF file.
 func (c *Checkpoint) Name() string { return c.name }
 
 // DType is the dtype that the config declares, or empty.

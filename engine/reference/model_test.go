@@ -72,9 +72,14 @@ func randomWeights(a engine.Arch, seed uint64) *memWeights {
 		matrix(p+"self_attn.k_proj.weight", kv, a.Hidden)
 		matrix(p+"self_attn.v_proj.weight", kv, a.Hidden)
 		matrix(p+"self_attn.o_proj.weight", a.Hidden, q)
-		add(p+"self_attn.q_proj.bias", 0, 0.5, q)
-		add(p+"self_attn.k_proj.bias", 0, 0.5, kv)
-		add(p+"self_attn.v_proj.bias", 0, 0.5, kv)
+		if a.Family == "qwen2" || a.AttentionBias {
+			add(p+"self_attn.q_proj.bias", 0, 0.5, q)
+			add(p+"self_attn.k_proj.bias", 0, 0.5, kv)
+			add(p+"self_attn.v_proj.bias", 0, 0.5, kv)
+		}
+		if a.AttentionBias {
+			add(p+"self_attn.o_proj.bias", 0, 0.5, a.Hidden)
+		}
 		matrix(p+"mlp.gate_proj.weight", a.Intermediate, a.Hidden)
 		matrix(p+"mlp.up_proj.weight", a.Intermediate, a.Hidden)
 		matrix(p+"mlp.down_proj.weight", a.Hidden, a.Intermediate)

@@ -7,7 +7,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// naive is a Qwen2 decoder in plain float64 loops, written from the published
+// naive is a Qwen2 or Llama decoder in plain float64 loops, written from the published
 // formulas for these tests and sharing nothing with the package. It keeps all
 // keys and values, so the rows of all positions come from one pass. It plants
 // the faults of a.Fault as package engine documents them.
@@ -98,7 +98,13 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 	load := func(s string) []float64 { return m.tensor(pre + s) }
 	g1, g2 := load("input_layernorm.weight"), load("post_attention_layernorm.weight")
 	wq, wk, wv, wo := load("self_attn.q_proj.weight"), load("self_attn.k_proj.weight"), load("self_attn.v_proj.weight"), load("self_attn.o_proj.weight")
-	bq, bk, bv := load("self_attn.q_proj.bias"), load("self_attn.k_proj.bias"), load("self_attn.v_proj.bias")
+	var bq, bk, bv, bo []float64
+	if m.a.Family == "qwen2" || m.a.AttentionBias {
+		bq, bk, bv = load("self_attn.q_proj.bias"), load("self_attn.k_proj.bias"), load("self_attn.v_proj.bias")
+	}
+	if m.a.AttentionBias {
+		bo = load("self_attn.o_proj.bias")
+	}
 	gate, up, down := load("mlp.gate_proj.weight"), load("mlp.up_proj.weight"), load("mlp.down_proj.weight")
 	d, rep := m.a.HeadDim, m.a.Heads/m.a.KVHeads
 	var front heads
@@ -157,7 +163,7 @@ func (m naive) layer(n int, xs [][]float64) [][]float64 {
 		}
 		show(engine.PartAttnOut, att)
 		y := append([]float64(nil), x...)
-		for i, v := range m.mul(wo, att, nil) {
+		for i, v := range m.mul(wo, att, bo) {
 			y[i] += v
 		}
 		show(engine.PartResidMid, y)

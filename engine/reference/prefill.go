@@ -18,7 +18,7 @@ func (e *Engine) prefillGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
 	var keys, values *graph.Node
-	y := qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return attendCausal(q, keys, values)
 	})

@@ -90,6 +90,8 @@ func openDiskShard(f folder, name string) (*shard, error) {
 	return sh, nil
 }
 
+func (sh *shard) path() string { return sh.file }
+
 // check compares a tensor of the shard with what the model needs.
 func (sh *shard) check(name string, want []int) error {
 	info, _ := sh.header.Tensor(name)

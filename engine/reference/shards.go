@@ -56,10 +56,10 @@ func (c *Checkpoint) openShards(f folder) error {
 	}
 	for _, tensor := range slices.Sorted(maps.Keys(index.Map)) {
 		file := index.Map[tensor]
-		if sh := c.where[tensor]; sh == nil || sh.file != f.show(file) {
+		if sh := c.where[tensor]; sh == nil || sh.path() != f.show(file) {
 			got := "nothing"
 			if sh != nil {
-				got = sh.file
+				got = sh.path()
 			}
 			return &engine.ConfigError{File: c.file, What: "weight_map: tensor " + tensor, Got: got, Want: file + ", as the index says"}
 		}
@@ -76,21 +76,21 @@ func (c *Checkpoint) openShard(f folder, name string) error {
 	c.shards = append(c.shards, sh)
 	for _, t := range sh.header.Tensors() {
 		if other, ok := c.where[t.Name]; ok {
-			return &engine.ConfigError{File: sh.file, What: "tensor " + t.Name, Got: "a second one, beside that of " + other.file, Want: "one"}
+			return &engine.ConfigError{File: sh.file, What: "tensor " + t.Name, Got: "a second one, beside that of " + other.path(), Want: "one"}
 		}
 		c.where[t.Name] = sh
 	}
 	return nil
 }
 
-// qwen2Tensors are the tensors that a checkpoint must have.
-func qwen2Tensors(a engine.Arch) []slot {
+// modelTensors are the tensors that a checkpoint must have.
+func modelTensors(a engine.Arch) []slot {
 	all := []slot{{embedName, []int{a.Vocab, a.Hidden}}, {finalNormName, []int{a.Hidden}}}
 	if !a.TiedHead {
 		all = append(all, slot{headName, []int{a.Vocab, a.Hidden}})
 	}
 	for n := range a.Layers {
-		for _, s := range qwen2Slots(a) {
+		for _, s := range layerSlots(a) {
 			all = append(all, slot{layerPrefix(n) + s.name, s.shape})
 		}
 	}

@@ -22,7 +22,7 @@ func (e *Engine) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) 
 	rk := rotary{c.take(), c.take()}
 	pos, at, eps := c.take(), c.take(), c.take()
 	k, v = c.take(), c.take()
-	l = qwen2Layer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	l = decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
 		return attendCache(q, k, v, pos)
 	})

@@ -35,7 +35,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		}
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
-		x = qwen2Layer(e.arch, c.params(e.slots), x, layerEps,
+		x = decoderLayer(e.arch, c.params(e.slots), x, layerEps,
 			rotary{table(0), table(1)}, rotary{table(2), table(3)},
 			func(q, k, v *graph.Node) *graph.Node {
 				k, v = writeCache(cache(keys), k, write), writeCache(cache(values), v, write)

@@ -21,7 +21,7 @@ import (
 func newInspect(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect {FILE | FOLDER}",
-		Short: "Say what a dump, a safetensors file, a case file, a dump folder or a model folder holds",
+		Short: "Say what a dump, a safetensors or GGUF file, a case file, a dump folder or a model folder holds",
 		Long: `A dump carries no type. inspect tries every reader on a FILE and prints each reading
 that fits its size; engine.json beside it, or the ending of its name, says which one
 is meant. A FOLDER's cases are all opened, broken ones are named. A FOLDER with a
@@ -32,7 +32,8 @@ Exit codes: 0 done; 1 malformed, or no format fits; 2 no such file; 3 a folder w
 a case.`,
 		Example: `  plumbline inspect dumps/capital.layers.bin
   plumbline inspect dumps --json
-  plumbline inspect model.safetensors`,
+  plumbline inspect model.safetensors
+  plumbline inspect model.gguf`,
 		Args: exactArgs(1, "one FILE or FOLDER"),
 		RunE: func(_ *cobra.Command, args []string) error { return runInspect(a, args[0]) },
 	}
@@ -138,9 +139,13 @@ func printFile(w io.Writer, r *inspect.Report) {
 			fmt.Fprintf(w, "  %d rows x %d hidden_size, prompt_fingerprint %s, capture mode %d\n", x.Rows, x.Width, x.Fingerprint, x.CaptureMode)
 		case inspect.FloatLogits, inspect.Int32Logits:
 			fmt.Fprintf(w, "  %d rows x %d vocab\n", x.Rows, x.Vocab)
-		case inspect.Safetensors:
-			fmt.Fprintf(w, "  %d tensors\n", len(x.Tensors))
+		case inspect.Safetensors, inspect.GGUF:
 			tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+			for _, k := range x.Keys {
+				fmt.Fprintf(tw, "  %s\t%s\n", dumpfmt.Printable(k.Name), dumpfmt.Printable(shortened(k.Value)))
+			}
+			tw.Flush()
+			fmt.Fprintf(w, "  %d tensors\n", len(x.Tensors))
 			for _, t := range x.Tensors {
 				fmt.Fprintf(tw, "  %s\t%s\t%v\n", dumpfmt.Printable(t.Name), t.DType, t.Shape)
 			}
@@ -152,7 +157,7 @@ func printFile(w io.Writer, r *inspect.Report) {
 		}
 	}
 	if len(r.Readings) == 0 && len(r.Refused) > 2 {
-		// The name left everything open. What five readers make of bytes that aren't
+		// The name left everything open. What six readers make of bytes that aren't
 		// theirs helps nobody.
 		var tried []string
 		for _, x := range r.Refused {
@@ -181,6 +186,15 @@ func printModel(w io.Writer, m *inspect.ModelReport) {
 		types = append(types, fmt.Sprintf("%d %s", m.DTypes[t], t))
 	}
 	fmt.Fprintf(w, "%s: %s (%s), %s\n", strings.Join(printableCells(m.Files), " "), plural(m.Tensors, "tensor"), strings.Join(types, ", "), plural(int(m.Parameters), "parameter"))
+}
+
+// shortened cuts a text, such as a chat template, to what fits a line.
+func shortened(s string) string {
+	const limit = 60
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
 }
 
 func rowList(what string, rows []int) string {

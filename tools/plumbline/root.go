@@ -114,7 +114,7 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 func (a *app) modelFlag(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.model, "model", "",
-		"checkpoint: a Hugging Face folder, or a hub cache folder with one snapshot; default $"+modelEnv)
+		"checkpoint: a Hugging Face folder, a hub cache folder with one snapshot, or a GGUF file; default $"+modelEnv)
 	f.StringVar(&a.dtype, "dtype", string(reference.Float32), "the reference's arithmetic: float32 or float64")
 	f.StringVar(&a.backend, "backend", "",
 		`the reference's GoMLX backend, as "go" or "go:OPTION,…"; default `+reference.DefaultBackend)

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
-	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures/tokenizer"
 )
 
@@ -42,18 +41,16 @@ func (a *app) text() (*modelText, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := reference.Resolve(a.modelPath())
-	if err != nil {
-		return nil, err
-	}
-	m := &modelText{file: dumpfmt.Printable(filepath.Join(dir, "tokenizer.json")), vocab: ckpt.Arch().Vocab}
-	m.tok, m.err = tokenizer.Load(dir)
+	m := &modelText{file: dumpfmt.Printable(ckpt.TokenizerFile()), vocab: ckpt.Arch().Vocab}
+	m.tok, m.err = ckpt.Tokenizer()
 	m.missing = errors.Is(m.err, fs.ErrNotExist)
 	switch {
-	case m.missing:
+	case m.missing && filepath.Base(ckpt.TokenizerFile()) == "tokenizer.json":
 		m.err = fmt.Errorf("%s: got no such file, want the model's tokenizer", m.file)
+	case m.missing:
+		m.err = fmt.Errorf("%s: got no keys of a tokenizer, want the model's", m.file)
 	case m.err != nil:
-		m.err = fmt.Errorf("%s: %w", dumpfmt.Printable(dir), m.err)
+		m.err = fmt.Errorf("%s: %w", m.file, m.err)
 	case m.tok.Vocab() > m.vocab:
 		a.warn("%s: has ids up to %d, the model's head below %d: text with the others can't be run", m.file, m.tok.Vocab()-1, m.vocab)
 	}

@@ -17,6 +17,7 @@ const (
 	FloatLogits = "float logit dump"
 	Int32Logits = "int32 logit dump"
 	Safetensors = "safetensors"
+	GGUF        = "GGUF"
 )
 
 // Reading is a format that fits the bytes of a file.
@@ -39,6 +40,14 @@ type Reading struct {
 
 	Values  *Values  `json:"values,omitempty"`
 	Tensors []Tensor `json:"tensors,omitempty"`
+	// Keys are those of a GGUF file, in its order.
+	Keys []Key `json:"keys,omitempty"`
+}
+
+// Key is a key of a GGUF file. Of a list the value is its length and type.
+type Key struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Values is what one pass over the rows found. Rows are listed by index.
@@ -50,7 +59,7 @@ type Values struct {
 	MaxNorm       float64 `json:"max_norm"`
 }
 
-// Tensor is one tensor of a safetensors file.
+// Tensor is one tensor of a safetensors or GGUF file.
 type Tensor struct {
 	Name  string `json:"name"`
 	DType string `json:"dtype"`
@@ -90,7 +99,7 @@ func (e *MalformedError) Error() string {
 
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// File looks at one dump or safetensors file. A file that doesn't fit gives the
+// File looks at one dump, safetensors or GGUF file. A file that doesn't fit gives the
 // report, with the refusals, and a *MalformedError; a file that can't be read an
 // error of the system's.
 func File(path string) (*Report, error) {
@@ -137,14 +146,19 @@ func candidates(path string) []string {
 		return []string{FloatLogits, Int32Logits}
 	case strings.HasSuffix(path, ".safetensors"):
 		return []string{Safetensors}
+	case strings.HasSuffix(path, ".gguf"):
+		return []string{GGUF}
 	}
-	return []string{FloatLayers, Int8Layers, FloatLogits, Int32Logits, Safetensors}
+	return []string{FloatLayers, Int8Layers, FloatLogits, Int32Logits, Safetensors, GGUF}
 }
 
 // declaredFormat is what engine.json beside the file declares for its ending.
 func declaredFormat(path string) string {
-	if strings.HasSuffix(path, ".safetensors") {
+	switch {
+	case strings.HasSuffix(path, ".safetensors"):
 		return Safetensors
+	case strings.HasSuffix(path, ".gguf"):
+		return GGUF
 	}
 	side, err := dumpfmt.ReadEngineFile(filepath.Dir(path))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -139,13 +140,40 @@ func TestMalformed(t *testing.T) {
 		var bad *inspect.MalformedError
 		require.ErrorAs(t, err, &bad, name)
 		require.Empty(t, r.Readings, name)
-		require.Len(t, r.Refused, 5, name)
+		require.Len(t, r.Refused, 6, name)
 		for _, why := range r.Refused {
 			require.NotEmpty(t, why.Why)
 		}
 	}
 	_, err := inspect.File(filepath.Join(t.TempDir(), "nothing"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A GGUF file with a text, a list and a Q4_0 tensor of two rows.
+func TestGGUF(t *testing.T) {
+	text := func(s string) []byte { return append(u64(uint64(len(s))), s...) }
+	u32 := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+	data := slices.Concat([]byte("GGUF"), u32(3), u64(1, 2),
+		text("general.name"), u32(8), text("tiny"),
+		text("a.list"), u32(9), u32(5), u64(3), u32(1), u32(2), u32(3),
+		text("w"), u32(2), u64(32, 2), u32(2), u64(0))
+	for len(data)%32 != 0 {
+		data = append(data, 0)
+	}
+	data = append(data, make([]byte, 36)...)
+	for _, name := range []string{"m.gguf", "unnamed"} {
+		r, err := inspect.File(write(t, name, data))
+		require.NoError(t, err)
+		require.Equal(t, []inspect.Reading{{Format: inspect.GGUF, Declared: name == "m.gguf", Exact: true,
+			Keys:    []inspect.Key{{Name: "general.name", Value: "tiny"}, {Name: "a.list", Value: "3 x int32"}},
+			Tensors: []inspect.Tensor{{Name: "w", DType: "Q4_0", Shape: []int{2, 32}}}}}, r.Readings)
+	}
+	r, err := inspect.File(write(t, "m.gguf", data[:len(data)-1]))
+	var bad *inspect.MalformedError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, inspect.GGUF, bad.Declared)
+	require.ErrorContains(t, err, "tensor w at byte")
+	require.Len(t, r.Refused, 1)
 }
 
 func TestFolder(t *testing.T) {

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/engine/reference/gguf"
 )
 
 // read reads path in one format, values included.
@@ -17,6 +19,8 @@ func read(format, path string) (*Reading, error) {
 		return readFloatLogits(path)
 	case Int32Logits:
 		return readInt32Logits(path)
+	case GGUF:
+		return readGGUF(path)
 	}
 	return readSafetensors(path)
 }
@@ -89,6 +93,27 @@ func readSafetensors(path string) (*Reading, error) {
 	r := &Reading{Exact: true, Tensors: []Tensor{}}
 	for _, t := range infos {
 		r.Tensors = append(r.Tensors, Tensor{Name: t.Name, DType: string(t.DType), Shape: t.Shape})
+	}
+	return r, nil
+}
+
+func readGGUF(path string) (*Reading, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	r := &Reading{Exact: true, Tensors: []Tensor{}, Keys: []Key{}}
+	for _, t := range f.Tensors() {
+		r.Tensors = append(r.Tensors, Tensor{Name: t.Name, DType: t.Type.String(), Shape: t.Shape})
+	}
+	for _, name := range f.Keys() {
+		v, _ := f.Value(name)
+		value := fmt.Sprint(v)
+		if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
+			value = fmt.Sprintf("%d x %s", list.Len(), list.Type().Elem())
+		}
+		r.Keys = append(r.Keys, Key{Name: name, Value: value})
 	}
 	return r, nil
 }

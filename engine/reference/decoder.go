@@ -1,0 +1,70 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// Names of tensors outside the layers.
+const (
+	embedName     = "model.embed_tokens.weight"
+	finalNormName = "model.norm.weight"
+	headName      = "lm_head.weight"
+)
+
+func layerPrefix(n int) string { return fmt.Sprintf("model.layers.%d.", n) }
+
+// layerSlots are the weights of one decoder layer, in the order in which every
+// graph takes them.
+func layerSlots(a engine.Arch) []slot {
+	q, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	all := []slot{{"input_layernorm.weight", []int{a.Hidden}}}
+	linear := func(name string, out, in int, bias bool) {
+		all = append(all, slot{name + ".weight", []int{out, in}})
+		if bias {
+			all = append(all, slot{name + ".bias", []int{out}})
+		}
+	}
+	linear("self_attn.q_proj", q, a.Hidden, a.QKVBias())
+	linear("self_attn.k_proj", kv, a.Hidden, a.QKVBias())
+	linear("self_attn.v_proj", kv, a.Hidden, a.QKVBias())
+	linear("self_attn.o_proj", a.Hidden, q, a.OutputBias())
+	all = append(all, slot{"post_attention_layernorm.weight", []int{a.Hidden}})
+	linear("mlp.gate_proj", a.Intermediate, a.Hidden, false)
+	linear("mlp.up_proj", a.Intermediate, a.Hidden, false)
+	linear("mlp.down_proj", a.Hidden, a.Intermediate, false)
+	return all
+}
+
+// decoderLayer is one decoder layer of the families qwen2 and llama: pre-norm
+// attention, with biases where layerSlots has them, then pre-norm SwiGLU, each
+// added to the residual stream (Llama, arXiv:2302.13971; Qwen2 technical report,
+// arXiv:2407.10671). attend maps q [T, heads, d], k and v [T, kv, d], q and k
+// already rotated, to [T, heads*d].
+func decoderLayer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
+	t := x.Shape().Dimensions[0]
+	var l layerNodes
+	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	l.q = graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, a.Heads, a.HeadDim)
+	l.qRope = rq.rotate(l.q)
+	l.k = graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, a.KVHeads, a.HeadDim)
+	l.kRope = rk.rotate(l.k)
+	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
+	l.attnOut = attend(l.qRope, l.kRope, l.v)
+	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
+	l.mlpOut = swiGLU(p, rmsNorm(l.residMid, p.vector("post_attention_layernorm.weight"), eps))
+	l.out = graph.Add(l.residMid, l.mlpOut)
+	return l
+}
+
+// layerNodes are the places inside a layer on T positions that have a name, and
+// its output. q and k are there before and after RoPE.
+type layerNodes struct {
+	attnNorm, residMid, mlpOut, out *graph.Node // [T, H]
+	q, qRope                        *graph.Node // [T, heads, d]
+	k, kRope, v                     *graph.Node // [T, kv, d]
+	attnOut                         *graph.Node // [T, heads*d]
+}
