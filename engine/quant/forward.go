@@ -61,7 +61,7 @@ func nonFinite(what string, position int) error {
 
 // quantise makes x the input of the linears that follow.
 func (p *pass) quantise(x []float64, what string) error {
-	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties); t >= 0 {
+	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties, p.scheme); t >= 0 {
 		return nonFinite(what, p.from+t)
 	}
 	return nil
@@ -99,7 +99,10 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 	if err := p.writeCache(n); err != nil {
 		return err
 	}
-	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim)
+	if err := p.store(p.q, p.scheme.KVCache.K, a.Heads, n, "query"); err != nil {
+		return err
+	}
+	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim, p.scheme.KVCache.V == engine.KVFloat16)
 	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
 		return err
 	}
@@ -149,7 +152,14 @@ func (p *pass) fromEnd(position int) int {
 // position is written before any later one reads it, as in a run token by token.
 func (p *pass) writeCache(n int) error {
 	dim := p.arch.HeadDim
-	if p.opt.kvInt8 {
+	if !p.opt.kvInt8 {
+		if err := p.store(p.k, p.scheme.KVCache.K, p.arch.KVHeads, n, "key cache"); err != nil {
+			return err
+		}
+		if err := p.store(p.v, p.scheme.KVCache.V, p.arch.KVHeads, n, "value cache"); err != nil {
+			return err
+		}
+	} else {
 		for at := 0; at < len(p.k); at += dim {
 			_, kOK := p.opt.ties.row(p.k[at:at+dim], false)
 			_, vOK := p.opt.ties.row(p.v[at:at+dim], false)
@@ -163,6 +173,24 @@ func (p *pass) writeCache(n int) error {
 			width := p.kvWidth()
 			clear(p.k[t*width : (t+1)*width])
 			clear(p.v[t*width : (t+1)*width])
+		}
+	}
+	return nil
+}
+
+// kvBlock is how many channels share a scale in a KV cache of KVQ8_0.
+const kvBlock = 32
+
+// store rounds x [n, heads, dim] in place to what a cache of a format holds.
+func (p *pass) store(x []float64, f engine.KVFormat, heads, layer int, what string) error {
+	if f == engine.KVFloat {
+		return nil
+	}
+	dim := p.arch.HeadDim
+	for at := 0; at < len(x); at += dim {
+		row := x[at : at+dim]
+		if f == engine.KVFloat16 && !halves(row) || f == engine.KVQ8_0 && !p.opt.ties.blocks(row, kvBlock) {
+			return nonFinite(fmt.Sprintf("blocks.%d: %s as %s", layer, what, f), p.from+at/(heads*dim))
 		}
 	}
 	return nil
