@@ -31,7 +31,8 @@
 //     many channels. Codes are made with the block's max|x|/127, and stand for
 //     multiples of its float16, as Q8_0 and Q8_1 keep it;
 //   - KVCache: keys (after RoPE) and values as float16, or as Q8_0 in blocks of
-//     32 channels of a head. Queries are rounded as keys are, and the softmax's
+//     32 channels of a head, in ggml's order of channels: a llama's keys have those
+//     that RoPE turns together side by side. Queries are rounded as keys are, and the softmax's
 //     weights to float16 where the values are float16, since ggml's products take
 //     both sides in one format.
 //

@@ -248,3 +248,34 @@ func TestBlocksByHand(t *testing.T) {
 		assert.False(t, halfEven.blockValues(values, []float64{1, 1, 1, 1, bad}, 4), fmt.Sprint(bad))
 	}
 }
+
+// A head of 64 has two blocks of a Q8_0 cache. In a llama's keys the channels
+// that turn together share one: here 0 and 32 are large, and what is not in their
+// block keeps its value.
+func TestHeadBlocksFollowTheOrderOfChannels(t *testing.T) {
+	for family, want := range map[string]struct{ keys, values []int }{
+		"llama": {[]int{16, 31, 48, 63}, nil}, // channels 0 to 15 and 32 to 47 are with 0 and 32
+		"qwen2": {nil, nil},
+	} {
+		p := newPass(engine.Arch{Family: family, HeadDim: 64}, options{}, engine.Scheme{}, 1)
+		rounded := func(paired bool) (kept []int) {
+			x := make([]float64, 64)
+			for i := range x {
+				x[i] = 1
+			}
+			x[0], x[32] = 508, 508 // a step of 4
+			require.NoError(t, p.store(x, engine.KVQ8_0, 1, paired, 0, "key"))
+			require.Equal(t, []float64{508, 508}, []float64{x[0], x[32]})
+			for _, i := range []int{1, 15, 16, 31, 33, 47, 48, 63} {
+				if math.Abs(x[i]-1) < 1e-3 {
+					kept = append(kept, i)
+				} else {
+					require.Zero(t, x[i])
+				}
+			}
+			return kept
+		}
+		assert.Equal(t, want.keys, rounded(p.paired()), "%s: keys", family)
+		assert.Equal(t, want.values, rounded(false), "%s: values", family)
+	}
+}
