@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -34,10 +33,8 @@ func arithmeticOf(d engine.Info) arithmetic {
 		return arithmetic{float: true}
 	case w == "int8" && (a == "int8" || a == ""):
 		return arithmetic{}
-	default:
-		return arithmetic{unknown: fmt.Sprintf("no yardstick for weights %q, activations %q, dtype %q",
-			d.Weights, d.Activations, d.DType)}
 	}
+	return blockArithmeticOf(d)
 }
 
 // arithmeticOfLogits is arithmeticOf for the logits: integer logits come from an

@@ -354,6 +354,9 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 			return fmt.Errorf("yardstick: %w", err)
 		}
 		t.yard = yard
+		if a.scheme.FloatWeights {
+			t.floor = roundingOf("float32") // its embedding is exact, and an engine's is float32
+		}
 	}
 	t.pushed = func() (path, error) {
 		return g.cfg.paths.get(fmt.Sprint(a, ev.Case.TokenIDs), func() (path, error) { return push(ctx, t.trace, t.yard, true) })

@@ -57,12 +57,6 @@ type Trace interface {
 	Layer(ctx context.Context, n int, in []float64) ([]float64, error)
 }
 
-// Scheme is a low-precision arithmetic that a yardstick emulates.
-type Scheme struct {
-	// RowsInt8 rounds embed, resid_mid and resid_post to int8 per row.
-	RowsInt8 bool
-}
-
 // Yardstick is a second low-precision implementation of the reference's model.
 type Yardstick interface {
 	// Emulate runs the prompt token by token with its own KV cache and returns

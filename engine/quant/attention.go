@@ -25,8 +25,9 @@ func rotate(x []float64, heads, dim int, theta float64, position func(t int) int
 
 // attend writes causal softmax attention of q [n, heads, dim] on k and v
 // [positions, kvHeads, dim] to dst [n, heads, dim]: the queries are those of the
-// last n positions. scores has room for a value per position.
-func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int) {
+// last n positions. scores has room for a value per position. halfWeights rounds
+// the weights of the sum over v to float16.
+func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int, halfWeights bool) {
 	n, kvWidth := len(q)/(heads*dim), kvHeads*dim
 	before := len(k)/kvWidth - n
 	scale := 1 / math.Sqrt(float64(dim))
@@ -40,6 +41,9 @@ func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int) {
 				s[i] = dot(query, k[i*kvWidth+kv:][:dim]) * scale
 			}
 			softmax(s)
+			if halfWeights {
+				halves(s) // at most 1, or NaN, which is told of the sum
+			}
 			clear(out)
 			for i, w := range s {
 				row := v[i*kvWidth+kv:][:dim]

@@ -41,6 +41,15 @@ func (c candidate) Info(context.Context) (engine.Info, error) {
 		Name: "plumbline int8 emulation", Layers: engine.LayersFloat32, Logits: engine.LogitsFloat32,
 		Weights: "int8", Activations: "int8", KVCache: "float64",
 	}
+	if c.scheme.FloatWeights {
+		info.Weights = "f32"
+	}
+	if b := c.scheme.ActivationBlock; b > 0 {
+		info.Activations = fmt.Sprintf("int8-block%d", b)
+	}
+	if kv := c.scheme.KVCache; kv != (engine.KVCache{}) {
+		info.KVCache = kv.String()
+	}
 	if c.scheme.RowsInt8 {
 		info.Layers = engine.LayersInt8Scaled
 	}

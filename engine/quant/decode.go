@@ -31,6 +31,8 @@ func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.
 	switch {
 	case maxNew < 1:
 		return out, fmt.Errorf("quant: decode: got %d new tokens, want at least 1", maxNew)
+	case codes && (scheme.FloatWeights || scheme.ActivationBlock > 0):
+		return out, &engine.UnsupportedError{What: "int32 logits", Why: "only int8 weights and activations with one scale per token give integers that can be compared"}
 	case codes && e.arch.Hidden > maxCodesHidden:
 		return out, &engine.UnsupportedError{What: fmt.Sprintf("int32 logits of hidden size %d", e.arch.Hidden),
 			Why: fmt.Sprintf("products of codes may overflow from %d on", maxCodesHidden+1)}
@@ -47,7 +49,7 @@ func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.
 		if err := s.feed(ctx, tokens, visit); err != nil {
 			return out, err
 		}
-		flat, err := e.logits(&s.p.s, last[len(last)-e.arch.Hidden:], len(out.ids), codes)
+		flat, err := e.logits(s.p, last[len(last)-e.arch.Hidden:], len(out.ids), codes)
 		if err != nil {
 			return out, err
 		}

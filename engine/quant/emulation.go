@@ -14,11 +14,36 @@ type Emulation struct {
 	arch    engine.Arch
 	opt     options
 	invalid error
-	layers  []func() (*layer, error)
-	table   func() (*table, error)
-	head    func() (*head, error)
+	// int8 is the model with quantised weights, float that with its own.
+	int8, float *prepared
+}
+
+// prepared is a model ready to run, each part from its first use on.
+type prepared struct {
+	layers []func() (*layer, error)
+	table  func() (*table, error)
+	head   func() (*head, error)
 	// codesHead is the head whose products of codes can be compared.
 	codesHead func() (*head, error)
+}
+
+func prepare(w engine.Weights, a engine.Arch, opt options) *prepared {
+	p := &prepared{layers: make([]func() (*layer, error), a.Layers)}
+	p.table = sync.OnceValues(func() (*table, error) { return loadTable(w, a, opt) })
+	p.head = sync.OnceValues(func() (*head, error) { return loadHead(w, a, opt, p.table, false) })
+	p.codesHead = sync.OnceValues(func() (*head, error) { return loadHead(w, a, opt, p.table, true) })
+	for n := range p.layers {
+		p.layers[n] = sync.OnceValues(func() (*layer, error) { return loadLayer(w, a, n, opt) })
+	}
+	return p
+}
+
+// prepared returns what a scheme runs.
+func (e *Emulation) prepared(s engine.Scheme) *prepared {
+	if s.FloatWeights {
+		return e.float
+	}
+	return e.int8
 }
 
 var _ engine.Yardstick = (*Emulation)(nil)
@@ -41,13 +66,10 @@ func FromWeights(w engine.Weights, opts ...Option) *Emulation {
 	if e.invalid = checkArch(e.arch); e.invalid != nil {
 		return e
 	}
-	e.table = sync.OnceValues(func() (*table, error) { return loadTable(w, e.arch, e.opt) })
-	e.head = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt, false) })
-	e.codesHead = sync.OnceValues(func() (*head, error) { return loadHead(w, e.arch, e.opt, true) })
-	e.layers = make([]func() (*layer, error), e.arch.Layers)
-	for n := range e.layers {
-		e.layers[n] = sync.OnceValues(func() (*layer, error) { return loadLayer(w, e.arch, n, e.opt) })
-	}
+	e.int8 = prepare(w, e.arch, e.opt)
+	own := e.opt
+	own.floatWeights = true
+	e.float = prepare(w, e.arch, own)
 	return e
 }
 

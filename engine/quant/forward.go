@@ -19,6 +19,7 @@ type pass struct {
 	steps   []float64 // [n]: the scale of each row of x, zeros for float rows
 
 	h, q, a, g, u, scores []float64
+	pairs                 []float64 // [headDim]: a head with its channels in pairs
 	k, v                  []float64 // [n, kvWidth]: what this pass adds to the KV cache
 	s                     scratch
 }
@@ -61,7 +62,7 @@ func nonFinite(what string, position int) error {
 
 // quantise makes x the input of the linears that follow.
 func (p *pass) quantise(x []float64, what string) error {
-	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties); t >= 0 {
+	if t := p.s.quantise(x, p.n, len(x)/p.n, p.opt.ties, p.scheme); t >= 0 {
 		return nonFinite(what, p.from+t)
 	}
 	return nil
@@ -99,7 +100,10 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 	if err := p.writeCache(n); err != nil {
 		return err
 	}
-	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim)
+	if err := p.store(p.q, p.scheme.KVCache.K, a.Heads, p.paired(), n, "query"); err != nil {
+		return err
+	}
+	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim, p.scheme.KVCache.V == engine.KVFloat16)
 	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
 		return err
 	}
@@ -149,7 +153,14 @@ func (p *pass) fromEnd(position int) int {
 // position is written before any later one reads it, as in a run token by token.
 func (p *pass) writeCache(n int) error {
 	dim := p.arch.HeadDim
-	if p.opt.kvInt8 {
+	if !p.opt.kvInt8 {
+		if err := p.store(p.k, p.scheme.KVCache.K, p.arch.KVHeads, p.paired(), n, "key cache"); err != nil {
+			return err
+		}
+		if err := p.store(p.v, p.scheme.KVCache.V, p.arch.KVHeads, false, n, "value cache"); err != nil {
+			return err
+		}
+	} else {
 		for at := 0; at < len(p.k); at += dim {
 			_, kOK := p.opt.ties.row(p.k[at:at+dim], false)
 			_, vOK := p.opt.ties.row(p.v[at:at+dim], false)
@@ -166,6 +177,46 @@ func (p *pass) writeCache(n int) error {
 		}
 	}
 	return nil
+}
+
+// kvBlock is how many channels share a scale in a KV cache of KVQ8_0.
+const kvBlock = 32
+
+// paired reports whether the two channels that RoPE turns together, j and
+// j+dim/2, are neighbours in the engine's heads, so that they share a block.
+// ggml keeps the heads of a llama so, and those of other families as they are.
+func (p *pass) paired() bool { return p.arch.Family == "llama" }
+
+// store rounds x [n, heads, dim] in place to what a cache of a format holds.
+func (p *pass) store(x []float64, f engine.KVFormat, heads int, paired bool, layer int, what string) error {
+	if f == engine.KVFloat {
+		return nil
+	}
+	dim := p.arch.HeadDim
+	for at := 0; at < len(x); at += dim {
+		row := x[at : at+dim]
+		if f == engine.KVFloat16 && !halves(row) || f == engine.KVQ8_0 && !p.headBlocks(row, paired) {
+			return nonFinite(fmt.Sprintf("blocks.%d: %s as %s", layer, what, f), p.from+at/(heads*dim))
+		}
+	}
+	return nil
+}
+
+// headBlocks rounds the channels of one head in place as KVQ8_0.
+func (p *pass) headBlocks(row []float64, paired bool) (ok bool) {
+	if !paired {
+		return p.opt.ties.blocks(row, kvBlock)
+	}
+	half := len(row) / 2
+	p.pairs = grow(p.pairs, len(row))
+	for j := range half {
+		p.pairs[2*j], p.pairs[2*j+1] = row[j], row[j+half]
+	}
+	ok = p.opt.ties.blocks(p.pairs, kvBlock)
+	for j := range half {
+		row[j], row[j+half] = p.pairs[2*j], p.pairs[2*j+1]
+	}
+	return ok
 }
 
 func addTo(dst, x []float64) {

@@ -15,10 +15,19 @@ type head struct {
 
 // loadHead prepares the head. A head that is tied to the embedding table has the
 // table's codes, and so its scales. With oneScale all rows have the same scale,
-// so that the products of their codes can be compared.
-func loadHead(w engine.Weights, a engine.Arch, opt options, oneScale bool) (*head, error) {
+// so that the products of their codes can be compared. table loads the embedding
+// table: a tied float head is its memory.
+func loadHead(w engine.Weights, a engine.Arch, opt options, table func() (*table, error), oneScale bool) (*head, error) {
 	l := &loader{w: w, opt: opt}
 	out := &head{norm: l.vector("model.norm.weight", a.Hidden)}
+	if l.err == nil && a.TiedHead && opt.floatWeights {
+		t, err := table()
+		if err != nil {
+			return nil, err
+		}
+		out.m, err = floatMatrix(t.data, a.Vocab, a.Hidden)
+		return out, err
+	}
 	name := "lm_head"
 	if a.TiedHead {
 		name = "model.embed_tokens"
@@ -49,7 +58,7 @@ func (e *Emulation) EmulateLogits(ctx context.Context, scheme engine.Scheme, ids
 	if err := s.feed(ctx, all, func(x, _ []float64) { last = x }); err != nil {
 		return nil, err
 	}
-	flat, err := e.logits(&s.p.s, last[(len(ids)-1)*e.arch.Hidden:], 0, false)
+	flat, err := e.logits(s.p, last[(len(ids)-1)*e.arch.Hidden:], 0, false)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +72,11 @@ func (e *Emulation) EmulateLogits(ctx context.Context, scheme engine.Scheme, ids
 // logits is the final norm and the head of rows of the residual stream [n,
 // hidden]: [n, vocab], as products of codes without a scale where asked. first is
 // the number of the first row in messages.
-func (e *Emulation) logits(s *scratch, x []float64, first int, codes bool) ([]float64, error) {
-	load := e.head
+func (e *Emulation) logits(p *pass, x []float64, first int, codes bool) ([]float64, error) {
+	model, s := e.prepared(p.scheme), &p.s
+	load := model.head
 	if codes {
-		load = e.codesHead
+		load = model.codesHead
 	}
 	h, err := load()
 	if err != nil {
@@ -74,7 +84,7 @@ func (e *Emulation) logits(s *scratch, x []float64, first int, codes bool) ([]fl
 	}
 	n, normed := len(x)/e.arch.Hidden, make([]float64, len(x))
 	rmsNorm(normed, x, h.norm, e.arch.FinalNormEps)
-	if t := s.quantise(normed, n, e.arch.Hidden, e.opt.ties); t >= 0 {
+	if t := s.quantise(normed, n, e.arch.Hidden, e.opt.ties, p.scheme); t >= 0 {
 		return nil, fmt.Errorf("quant: %s: logit row %d: got a NaN or infinity, want finite values", engine.ProbeFinalNorm, first+t)
 	}
 	out := make([]float64, n*e.arch.Vocab)

@@ -66,7 +66,7 @@ func (l *loader) linear(prefix string, rows, cols int, bias bool) linear {
 	if l.err != nil {
 		return linear{}
 	}
-	m, err := l.opt.cache.matrix(t, l.opt.weightsPerTensor, l.opt.ties)
+	m, err := l.matrix(t)
 	if err != nil {
 		l.fail(name, "finite values", err.Error())
 		return linear{}
@@ -76,6 +76,13 @@ func (l *loader) linear(prefix string, rows, cols int, bias bool) linear {
 		out.bias = l.vector(prefix+".bias", rows)
 	}
 	return out
+}
+
+func (l *loader) matrix(t engine.Tensor) (*matrix, error) {
+	if l.opt.floatWeights {
+		return floatMatrix(t.Data, t.Shape[0], t.Shape[1])
+	}
+	return l.opt.cache.matrix(t, l.opt.weightsPerTensor, l.opt.ties)
 }
 
 // loadLayer prepares layer n.

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	blasgonum "gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
 
 const (
@@ -17,6 +19,10 @@ const (
 	// maxWide is the largest matrix that is kept expanded as well: a step of a
 	// decode would expand it for a single row of input.
 	maxWide = 1 << 17
+	// maxBatch is how many rows of an input are multiplied at a time where the
+	// order of summation shows: larger products are summed in parts by gonum, so
+	// that a row would depend on how many there are.
+	maxBatch = 128
 )
 
 func expand(dst []float32, codes []int8) []float32 {
@@ -26,12 +32,14 @@ func expand(dst []float32, codes []int8) []float32 {
 	return dst
 }
 
-// matrix is a weight [rows, cols] as int8 codes with one scale per row.
+// matrix is a weight [rows, cols] as int8 codes with one scale per row, or the
+// weight itself.
 type matrix struct {
 	rows, cols int
 	codes      []int8
 	scales     []float64
-	// wide are the codes as float32, of a small matrix alone.
+	// wide are the codes as float32, of a small matrix alone; or a float weight,
+	// whose scales are 1.
 	wide []float32
 }
 
@@ -66,6 +74,18 @@ func newMatrix(data []float32, rows, cols int, perTensor bool, r rounding) (*mat
 	return m, nil
 }
 
+// floatMatrix is a weight as it is, in the caller's memory.
+func floatMatrix(data []float32, rows, cols int) (*matrix, error) {
+	if _, ok := scaleOf32(data); !ok {
+		return nil, fmt.Errorf("a NaN or infinity")
+	}
+	m := &matrix{rows: rows, cols: cols, wide: data, scales: make([]float64, rows)}
+	for i := range m.scales {
+		m.scales[i] = 1
+	}
+	return m, nil
+}
+
 // scaleOf32 is scaleOf for float32 data.
 func scaleOf32(x []float32) (scale float64, ok bool) {
 	largest := float32(0)
@@ -85,11 +105,12 @@ func scaleOf32(x []float32) (scale float64, ok bool) {
 
 // scratch is the working memory of products; not for concurrent use.
 type scratch struct {
-	codes   []float32 // [n, cols]: codes of the input
+	codes   []float32 // [n, cols]: codes of the input, or what they stand for
 	scales  []float64 // [n]: their scales
 	tile    []float32 // [tileRows, cols]: expanded codes of the weight
 	product []float32 // [n, tileRows]
-	sums    []float64 // [n, tileRows]: integer sums
+	sums    []float64 // [n, tileRows]: sums of the products
+	inexact bool      // the products of the input aren't integers: their order matters
 }
 
 // grow returns s with length n, with undefined content.
@@ -101,11 +122,21 @@ func grow[T any](s []T, n int) []T {
 }
 
 // quantise fills the scratch's codes and scales with x [n, cols], one scale per
-// row. When a row holds a NaN or infinity it returns that row's index, else -1.
-func (s *scratch) quantise(x []float64, n, cols int, r rounding) (badRow int) {
+// row, or as values in the scheme's blocks. When a row holds what can't be rounded
+// it returns that row's index, else -1.
+func (s *scratch) quantise(x []float64, n, cols int, r rounding, scheme engine.Scheme) (badRow int) {
 	s.codes, s.scales = grow(s.codes, n*cols), grow(s.scales, n)
+	s.inexact = scheme.FloatWeights || scheme.ActivationBlock > 0
 	for t := range n {
-		scale, ok := r.codes(s.codes[t*cols:(t+1)*cols], x[t*cols:(t+1)*cols])
+		dst, row := s.codes[t*cols:(t+1)*cols], x[t*cols:(t+1)*cols]
+		if scheme.ActivationBlock > 0 {
+			if !r.blockValues(dst, row, scheme.ActivationBlock) {
+				return t
+			}
+			s.scales[t] = 1
+			continue
+		}
+		scale, ok := r.codes(dst, row)
 		if !ok {
 			return t
 		}
@@ -118,7 +149,7 @@ func (s *scratch) quantise(x []float64, n, cols int, r rounding) (badRow int) {
 func (s *scratch) mul(dst []float64, m *matrix, bias []float64, n int) {
 	for lo := 0; lo < m.rows; lo += tileRows {
 		hi := min(lo+tileRows, m.rows)
-		s.integerSums(m, lo, hi, n)
+		s.products(m, lo, hi, n)
 		for t := range n {
 			out, sums := dst[t*m.rows+lo:t*m.rows+hi], s.sums[t*(hi-lo):(t+1)*(hi-lo)]
 			for j := range out {
@@ -135,16 +166,17 @@ func (s *scratch) mul(dst []float64, m *matrix, bias []float64, n int) {
 func (s *scratch) mulCodes(dst []float64, m *matrix, n int) {
 	for lo := 0; lo < m.rows; lo += tileRows {
 		hi := min(lo+tileRows, m.rows)
-		s.integerSums(m, lo, hi, n)
+		s.products(m, lo, hi, n)
 		for t := range n {
 			copy(dst[t*m.rows+lo:t*m.rows+hi], s.sums[t*(hi-lo):])
 		}
 	}
 }
 
-// integerSums writes the exact products of the input's codes with rows
-// [lo, hi) of m to s.sums [n, hi-lo].
-func (s *scratch) integerSums(m *matrix, lo, hi, n int) {
+// products writes the products of the input with rows [lo, hi) of m to s.sums
+// [n, hi-lo]: those of codes are exact, others float32 over at most maxReduction
+// factors.
+func (s *scratch) products(m *matrix, lo, hi, n int) {
 	width := hi - lo
 	tile := m.wide
 	if tile != nil {
@@ -156,8 +188,14 @@ func (s *scratch) integerSums(m *matrix, lo, hi, n int) {
 	s.product, s.sums = grow(s.product, n*width), grow(s.sums, n*width)
 	for k := 0; k < m.cols; k += maxReduction {
 		length := min(maxReduction, m.cols-k)
-		blasgonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, n, width, length,
-			1, s.codes[k:], m.cols, tile[k:], m.cols, 0, s.product, width)
+		step := n
+		if s.inexact {
+			step = maxBatch
+		}
+		for t := 0; t < n; t += step {
+			blasgonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, min(step, n-t), width, length,
+				1, s.codes[t*m.cols+k:], m.cols, tile[k:], m.cols, 0, s.product[t*width:], width)
+		}
 		for i, v := range s.product {
 			if k == 0 {
 				s.sums[i] = float64(v)

@@ -33,7 +33,7 @@ func TestIntegerProductIsExact(t *testing.T) {
 			}
 			for lo := 0; lo < rows; lo += tileRows {
 				hi := min(lo+tileRows, rows)
-				s.integerSums(m, lo, hi, n)
+				s.products(m, lo, hi, n)
 				for i := range n {
 					for j := lo; j < hi; j++ {
 						var want int64

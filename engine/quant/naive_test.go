@@ -18,11 +18,26 @@ type naive struct {
 	away bool
 	// perTensor weights, embedding per row
 	perTensor, embedPerRow, rowsInt8 bool
+	// what a scheme has beside rowsInt8
+	floatWeights bool
+	block        int
+	cache        engine.KVCache
+	// nearest, when not nil, becomes the least distance of a quotient from a tie,
+	// as a share of the largest one in its format
+	nearest *float64
 	// codes leaves the scales of the head out; all its rows have the same one
 	codes bool
 }
 
+// near notes how near a quotient is to a tie.
+func (m naive) near(x, largest float64) {
+	if m.nearest != nil {
+		*m.nearest = math.Min(*m.nearest, math.Abs(x-math.Floor(x)-0.5)/largest)
+	}
+}
+
 func (m naive) tie(x float64) float64 {
+	m.near(x, 127)
 	if m.away {
 		return math.Copysign(math.Floor(math.Abs(x)+0.5), x)
 	}
@@ -64,6 +79,92 @@ func (m naive) residual(x []float64) []float64 {
 	return x
 }
 
+func (m naive) under(s engine.Scheme) naive {
+	m.rowsInt8, m.floatWeights, m.block, m.cache = s.RowsInt8, s.FloatWeights, s.ActivationBlock, s.KVCache
+	return m
+}
+
+// half is float16 by its definition: 11 significant bits, and no bit below 2^-24.
+func (m naive) half(x float64) float64 {
+	_, exp := math.Frexp(x)
+	last := math.Max(float64(exp-11), -24)
+	m.near(x/math.Exp2(last), 2048)
+	return math.RoundToEven(x/math.Exp2(last)) * math.Exp2(last)
+}
+
+// inBlocks rounds to codes, block after block, with scales that are stored as
+// float16.
+func (m naive) inBlocks(x []float64, size int) (out []float64) {
+	for lo := 0; lo < len(x); lo += size {
+		b := x[lo:min(lo+size, len(x))]
+		s := largest(b) / 127
+		for _, c := range m.quant(b, s) {
+			out = append(out, float64(c)*m.half(s))
+		}
+	}
+	return out
+}
+
+// kept is a row of heads in the format of a KV cache.
+func (m naive) kept(x []float64, f engine.KVFormat) (out []float64) {
+	dim := m.w.Architecture.HeadDim
+	for at := 0; at < len(x); at += dim {
+		switch f {
+		case engine.KVQ8_0:
+			out = append(out, m.inBlocks(x[at:at+dim], 32)...)
+		case engine.KVFloat16:
+			for _, v := range x[at : at+dim] {
+				out = append(out, m.half(v))
+			}
+		default:
+			out = append(out, x[at:at+dim]...)
+		}
+	}
+	return out
+}
+
+// product is the product of w [rows, len(x)] with x, both rounded as the scheme
+// says: w with one scale per row or one for all.
+func (m naive) product(w, x []float64, perTensor bool) []float64 {
+	xs := largest(x) / 127
+	xc := m.quant(x, xs)
+	out := make([]float64, len(w)/len(x))
+	for o := range out {
+		row := w[o*len(x) : (o+1)*len(x)]
+		ws := largest(row) / 127
+		if perTensor {
+			ws = largest(w) / 127
+		}
+		if !m.floatWeights && m.block == 0 {
+			var sum int64
+			for i, c := range m.quant(row, ws) {
+				sum += c * xc[i]
+			}
+			if out[o] = float64(sum); !m.codes {
+				out[o] *= xs * ws
+			}
+			continue
+		}
+		values, weights := make([]float64, len(x)), row
+		for i, c := range xc {
+			values[i] = float64(c) * xs
+		}
+		if m.block > 0 {
+			values = m.inBlocks(x, m.block)
+		}
+		if !m.floatWeights {
+			weights = make([]float64, len(row))
+			for i, c := range m.quant(row, ws) {
+				weights[i] = float64(c) * ws
+			}
+		}
+		for i, v := range values {
+			out[o] += v * weights[i]
+		}
+	}
+	return out
+}
+
 func (m naive) get(name string) []float64 {
 	var out []float64
 	for _, v := range m.w.Tensors[name].Data {
@@ -73,24 +174,10 @@ func (m naive) get(name string) []float64 {
 }
 
 func (m naive) linear(name string, x []float64) []float64 {
-	w, bias := m.get(name+".weight"), m.get(name+".bias")
-	xs := largest(x) / 127
-	xc := m.quant(x, xs)
-	out := make([]float64, len(w)/len(x))
-	for o := range out {
-		row := w[o*len(x) : (o+1)*len(x)]
-		ws := largest(row) / 127
-		if m.perTensor {
-			ws = largest(w) / 127
-		}
-		var sum int64
-		for i, c := range m.quant(row, ws) {
-			sum += c * xc[i]
-		}
-		out[o] = float64(sum) * xs * ws
-		if bias != nil {
-			out[o] += bias[o]
-		}
+	m.codes = false
+	out := m.product(m.get(name+".weight"), x, m.perTensor)
+	for i, b := range m.get(name + ".bias") {
+		out[i] += b
 	}
 	return out
 }
@@ -143,24 +230,7 @@ func (m naive) logits(x []float64) []float64 {
 		name, perRow = "model.embed_tokens.weight", m.embedPerRow
 	}
 	h := m.norm("model.norm.weight", x, a.FinalNormEps)
-	hs := largest(h) / 127
-	w, hc := m.get(name), m.quant(h, hs)
-	out := make([]float64, a.Vocab)
-	for id := range out {
-		row := w[id*a.Hidden : (id+1)*a.Hidden]
-		ws := largest(w) / 127
-		if perRow && !m.codes {
-			ws = largest(row) / 127
-		}
-		var sum int64
-		for i, c := range m.quant(row, ws) {
-			sum += c * hc[i]
-		}
-		if out[id] = float64(sum); !m.codes {
-			out[id] *= hs * ws
-		}
-	}
-	return out
+	return m.product(m.get(name), h, !perRow || m.codes)
 }
 
 // run returns the last prompt token's rows, and one row of logits per token of
@@ -180,9 +250,12 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 		if m.embedPerRow {
 			s = largest(row) / 127
 		}
-		x := make([]float64, a.Hidden)
-		for i, c := range m.quant(row, s) {
-			x[i] = float64(c) * s
+		x := row
+		if !m.floatWeights {
+			x = make([]float64, a.Hidden)
+			for i, c := range m.quant(row, s) {
+				x[i] = float64(c) * s
+			}
 		}
 		x = m.residual(x)
 		all := [][]float64{x}
@@ -197,6 +270,10 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 			q := rotated(m.linear(p+"self_attn.q_proj", h), a.HeadDim, c.RopeTheta, pos+c.QueryOffset)
 			k := rotated(m.linear(p+"self_attn.k_proj", h), a.HeadDim, c.RopeTheta, pos)
 			v := m.linear(p+"self_attn.v_proj", h)
+			if !m.kv8 {
+				k, v = m.kept(k, m.cache.K), m.kept(v, m.cache.V)
+			}
+			q = m.kept(q, m.cache.K)
 			if m.kv8 {
 				for g := range a.KVHeads {
 					copy(k[g*a.HeadDim:], m.fake(k[g*a.HeadDim:(g+1)*a.HeadDim]))
@@ -221,8 +298,12 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 					sum += e[i]
 				}
 				for i := range e {
+					e[i] /= sum
+					if m.cache.V == engine.KVFloat16 {
+						e[i] = m.half(e[i])
+					}
 					for d := range a.HeadDim {
-						att[head*a.HeadDim+d] += e[i] / sum * values[n][i][g+d]
+						att[head*a.HeadDim+d] += e[i] * values[n][i][g+d]
 					}
 				}
 			}

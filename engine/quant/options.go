@@ -9,6 +9,8 @@ type options struct {
 	embedPerRow      bool
 	weightsPerTensor bool
 	cache            *Cache
+	// floatWeights is the scheme's: no option sets it.
+	floatWeights bool
 }
 
 // WithCache shares quantised tensors with other emulations. Without it an
@@ -16,7 +18,7 @@ type options struct {
 func WithCache(c *Cache) Option { return func(o *options) { o.cache = c } }
 
 // KVCacheInt8 rounds the rows of the KV cache (k after RoPE) to int8, with one
-// scale per head and position.
+// scale per head and position, whatever the scheme has.
 func KVCacheInt8() Option { return func(o *options) { o.kvInt8 = true } }
 
 // RoundHalfAway rounds ties away from zero, not to even.

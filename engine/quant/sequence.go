@@ -44,6 +44,9 @@ func (e *Emulation) start(scheme engine.Scheme, ids []int, goesOn bool) (*sequen
 	if e.invalid != nil {
 		return nil, e.invalid
 	}
+	if err := checkScheme(scheme); err != nil {
+		return nil, err
+	}
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("quant: got no token ids, want at least one")
 	}
@@ -52,6 +55,26 @@ func (e *Emulation) start(scheme engine.Scheme, ids []int, goesOn bool) (*sequen
 		s.cache = make([]kv, e.arch.Layers)
 	}
 	return s, nil
+}
+
+// checkScheme says whether the emulation knows a scheme. One that it doesn't is
+// the caller's mistake.
+func checkScheme(s engine.Scheme) error {
+	if s.ActivationBlock < 0 {
+		return fmt.Errorf("quant: scheme: activation block: got %d, want at least 0", s.ActivationBlock)
+	}
+	for _, side := range []struct {
+		name   string
+		format engine.KVFormat
+	}{{"keys", s.KVCache.K}, {"values", s.KVCache.V}} {
+		switch side.format {
+		case engine.KVFloat, engine.KVFloat16, engine.KVQ8_0:
+		default:
+			return fmt.Errorf("quant: scheme: %s of the KV cache: got %q, want %q, %q or nothing", side.name, side.format,
+				engine.KVFloat16, engine.KVQ8_0)
+		}
+	}
+	return nil
 }
 
 func (s *sequence) check(tokens []int) error {
@@ -74,7 +97,8 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("quant: %w", err)
 	}
-	table, err := s.e.table()
+	model := s.e.prepared(s.p.scheme)
+	table, err := model.table()
 	if err != nil {
 		return err
 	}
@@ -93,9 +117,9 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 		return err
 	}
 	visit(p.x, p.steps)
-	for n, load := range s.e.layers {
+	for n, load := range model.layers {
 		if err := context.Cause(ctx); err != nil {
-			return fmt.Errorf("quant: layer %d of %d: %w", n, len(s.e.layers), err)
+			return fmt.Errorf("quant: layer %d of %d: %w", n, len(model.layers), err)
 		}
 		l, err := load()
 		if err != nil {

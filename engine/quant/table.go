@@ -2,13 +2,15 @@ package quant
 
 import "github.com/plumbline-go/plumbline/engine"
 
-// table is the embedding table; rows are quantised when they are asked for.
+// table is the embedding table; rows are quantised when they are asked for, if
+// they are.
 type table struct {
 	data   []float32
 	hidden int
 	// scale is the whole table's, or 0 for a scale per row.
 	scale float64
 	ties  rounding
+	float bool // rows are not quantised
 }
 
 func loadTable(w engine.Weights, a engine.Arch, opt options) (*table, error) {
@@ -26,12 +28,19 @@ func loadTable(w engine.Weights, a engine.Arch, opt options) (*table, error) {
 	if opt.embedPerRow {
 		scale = 0
 	}
-	return &table{data: t.Data, hidden: a.Hidden, scale: scale, ties: opt.ties}, nil
+	return &table{data: t.Data, hidden: a.Hidden, scale: scale, ties: opt.ties, float: opt.floatWeights}, nil
 }
 
-// row writes the dequantised embedding of a token to dst and returns its scale.
+// row writes the embedding of a token, dequantised, to dst and returns its scale,
+// 0 for a float row.
 func (t *table) row(dst []float64, id int) float64 {
 	src := t.data[id*t.hidden : (id+1)*t.hidden]
+	if t.float {
+		for i, v := range src {
+			dst[i] = float64(v)
+		}
+		return 0
+	}
 	scale := t.scale
 	if scale == 0 {
 		scale, _ = scaleOf32(src) // finite: the whole table was checked
