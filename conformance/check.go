@@ -73,6 +73,21 @@ func skip(reason string) Outcome        { return Outcome{Status: Skip, Reason: r
 func unsupported(why string) Outcome    { return Outcome{Status: Unsupported, Reason: why} }
 func fail(k Kind, f ...Finding) Outcome { return Outcome{Status: Fail, Kind: k, Findings: f} }
 
+// bounded is the outcome of findings that must each be within their limit: the
+// ones that are not, or all of them.
+func bounded(fs []Finding) Outcome {
+	var failed []Finding
+	for _, f := range fs {
+		if over(float64(f.Got), float64(f.Limit.Value)) {
+			failed = append(failed, f)
+		}
+	}
+	if len(failed) > 0 {
+		return fail("", failed...)
+	}
+	return Outcome{Status: Pass, Findings: fs}
+}
+
 // Check is one invariant.
 type Check struct {
 	// ID is the name of the check and of its top-level test.

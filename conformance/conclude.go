@@ -201,7 +201,7 @@ func power(evs []*Evidence) []string {
 		}
 		judged++
 		positions += len(ev.Case.TokenIDs)
-		quantised = quantised || !arithmeticOf(ev.Declared).float
+		quantised = quantised || arithmeticOf(ev.Declared).scheme.RowsInt8
 	}
 	if judged == 0 {
 		return append([]string{"no layer dump was judged by value"}, logits...)

@@ -50,25 +50,17 @@ func judgeResidualGolden(ev *Evidence, side Side) Outcome {
 			Detail: fmt.Sprintf("the golden has %d rows and %d floors", len(ev.Golden), len(ev.GoldenFloor))})
 	}
 	b := ev.goldenBudget(ev.GoldenPlain)
-	var passed, failed []Finding
+	var fs []Finding
 	for i, want := range ev.Golden {
 		if len(want) != len(c.Rows[i]) {
 			return fail(KindFormat, Finding{Probe: engine.RowProbe(i), Metric: "width", Got: Number(len(c.Rows[i])),
 				Limit: Limit{Number(len(want)), "the golden"}, At: AtRow(i)})
 		}
-		f := Finding{Probe: engine.RowProbe(i), Metric: "relative L2", At: AtRow(i),
+		fs = append(fs, Finding{Probe: engine.RowProbe(i), Metric: "relative L2", At: AtRow(i),
 			Got:   Number(metric.RelativeL2(c.Rows[i], want)),
-			Limit: Limit{Number(b.Value * max(ev.GoldenFloor[i], roundingOf("float32"))), b.Describe()}}
-		if over(float64(f.Got), float64(f.Limit.Value)) {
-			failed = append(failed, f)
-		} else {
-			passed = append(passed, f)
-		}
+			Limit: Limit{Number(b.Value * max(ev.GoldenFloor[i], roundingOf("float32"))), b.Describe()}})
 	}
-	if len(failed) > 0 {
-		return fail("", failed...)
-	}
-	return Outcome{Status: Pass, Findings: passed}
+	return bounded(fs)
 }
 
 // goldenBudget bounds the reference against a golden; plain is true where the
