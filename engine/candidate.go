@@ -65,6 +65,8 @@ type Response struct {
 	Layers RowSource
 	// Logits is the logit dump, one row per output token.
 	Logits LogitSource
+	// Probes are places in the model at every position.
+	Probes ProbeSource
 	// OutputIDs are the tokens that were chosen, when the side told them.
 	OutputIDs []int
 	// PromptIDs are the ids that the side ran as its prompt, nil when it didn't
@@ -81,7 +83,7 @@ type Response struct {
 
 // ResponseFiles names the files behind a response; empty when there are none.
 type ResponseFiles struct {
-	Layers, Logits string
+	Layers, Logits, Probes string
 }
 
 // Close releases the files behind the response.
@@ -90,7 +92,7 @@ func (r *Response) Close() error {
 		defer r.release()
 	}
 	var first error
-	for _, c := range []interface{ Close() error }{r.Layers, r.Logits} {
+	for _, c := range []interface{ Close() error }{r.Layers, r.Logits, r.Probes} {
 		if c == nil {
 			continue
 		}

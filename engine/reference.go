@@ -40,6 +40,13 @@ type Reference interface {
 	// in all. The result is, per prompt, the rows that Decode gives with Forced,
 	// but for rounding, whatever the order of the prompts and their company.
 	DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error)
+	// LayerAll runs decoder layer n on the residual rows in, [positions][hidden],
+	// of the positions from 0 on, all in one pass: keys and values come from the
+	// same rows. The result has every part of the layer that has no router. With
+	// mid, of the shape of in, the MLP half runs on those rows and not on the
+	// layer's own resid_mid: mlp_out and resid_post follow from mid, all other
+	// parts from in.
+	LayerAll(ctx context.Context, n int, in, mid [][]float64) (LayerRun, error)
 	// Float64 returns the same model in float64 on the same graphs: the
 	// yardstick of float32 error. It is the receiver if that is float64.
 	Float64() (Reference, error)
@@ -66,4 +73,10 @@ type Yardstick interface {
 	// logit row per token of output: row i is what the model says after the
 	// prompt and output[:i].
 	EmulateLogits(ctx context.Context, scheme Scheme, ids, output []int) ([][]float64, error)
+	// EmulateLayer is Reference.LayerAll in the arithmetic of a scheme: in and mid
+	// are rows that an engine of the scheme had, its own rounding included.
+	EmulateLayer(ctx context.Context, scheme Scheme, n int, in, mid [][]float64) (LayerRun, error)
+	// EmulateEmbedding returns the residual stream before layer 0 for tokens, one
+	// row each.
+	EmulateEmbedding(ctx context.Context, scheme Scheme, ids []int) ([][]float64, error)
 }
