@@ -55,9 +55,14 @@ func decoderLayer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, at
 	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
 	l.attnOut = attend(l.qRope, l.kRope, l.v)
 	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
-	l.mlpOut = swiGLU(p, rmsNorm(l.residMid, p.vector("post_attention_layernorm.weight"), eps))
+	l.mlpOut = mlpHalf(p, l.residMid, eps)
 	l.out = graph.Add(l.residMid, l.mlpOut)
 	return l
+}
+
+// mlpHalf is what the MLP of a layer adds to the residual rows mid [T, H].
+func mlpHalf(p params, mid, eps *graph.Node) *graph.Node {
+	return swiGLU(p, rmsNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
 }
 
 // layerNodes are the places inside a layer on T positions that have a name, and
@@ -67,4 +72,17 @@ type layerNodes struct {
 	q, qRope                        *graph.Node // [T, heads, d]
 	k, kRope, v                     *graph.Node // [T, kv, d]
 	attnOut                         *graph.Node // [T, heads*d]
+}
+
+// places are the places inside the layer in the order of probedParts.
+func (l layerNodes) places() []*graph.Node {
+	at := map[engine.Part]*graph.Node{
+		engine.PartAttnNorm: l.attnNorm, engine.PartQ: l.q, engine.PartK: l.k, engine.PartV: l.v, engine.PartQRope: l.qRope,
+		engine.PartKRope: l.kRope, engine.PartAttnOut: l.attnOut, engine.PartResidMid: l.residMid, engine.PartMLPOut: l.mlpOut,
+	}
+	out := make([]*graph.Node, 0, len(at))
+	for _, part := range probedParts() {
+		out = append(out, at[part])
+	}
+	return out
 }

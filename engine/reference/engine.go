@@ -27,6 +27,7 @@ type Engine struct {
 
 	decode, probed, whole, prefill, chunkLayer *graph.Exec
 	batchPrefill, batchDecode                  *graph.Exec
+	layerRows, mlpRows                         *graph.Exec
 	norm, logits                               *graph.Exec
 
 	headOnce sync.Once
@@ -117,6 +118,8 @@ func (e *Engine) makeGraphs() error {
 		{&e.probed, "probed decode layer", e.probedGraph},
 		{&e.whole, "whole step", e.wholeStepGraph},
 		{&e.prefill, "prefill layer", e.prefillGraph},
+		{&e.layerRows, "layer on given rows", e.layerAllGraph},
+		{&e.mlpRows, "MLP half on given rows", e.mlpAllGraph},
 		{&e.chunkLayer, "chunk layer", e.chunkGraph},
 		{&e.batchPrefill, "batched prefill layer", e.batchPrefillGraph},
 		{&e.batchDecode, "batched decode layer", e.batchDecodeGraph},

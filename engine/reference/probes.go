@@ -21,15 +21,7 @@ func probedParts() []engine.Part {
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (e *Engine) probedGraph(in []*graph.Node) []*graph.Node {
 	l, k, v := e.decodeNodes(in)
-	places := map[engine.Part]*graph.Node{
-		engine.PartAttnNorm: l.attnNorm, engine.PartQ: l.q, engine.PartK: l.k, engine.PartV: l.v, engine.PartQRope: l.qRope,
-		engine.PartKRope: l.kRope, engine.PartAttnOut: l.attnOut, engine.PartResidMid: l.residMid, engine.PartMLPOut: l.mlpOut,
-	}
-	out := []*graph.Node{l.out, k, v}
-	for _, part := range probedParts() {
-		out = append(out, places[part])
-	}
-	return out
+	return append([]*graph.Node{l.out, k, v}, l.places()...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV
