@@ -140,7 +140,7 @@ func (c *Case) checkProbes(d *Safetensors) error {
 		}
 		if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[1] < 1 || t.Shape[0] > limit {
 			return d.src.broken(NoOffset, "shape of "+what, fmt.Sprint(t.Shape),
-				fmt.Sprintf("[positions, width] with at most %d positions", limit))
+				fmt.Sprintf("[positions, width], each at least 1, with at most %d positions", limit))
 		}
 	}
 	return nil

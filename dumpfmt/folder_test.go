@@ -138,6 +138,8 @@ func TestBrokenCaseCostsNoOther(t *testing.T) {
 		{"probes of another type", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[2,3]", "F16", 12)}, "x.probes.safetensors", `dtype of probe "embed": got F16, want F32`},
 		{"probes of three dimensions", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[2,3,1]", "F32", 24)}, "x.probes.safetensors", `shape of probe "embed": got [2 3 1]`},
 		{"probes at more positions than tokens", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[5,3]", "F32", 60)}, "x.probes.safetensors", "at most 4 positions"},
+		{"probes at no position", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[0,3]", "F32", 0)}, "x.probes.safetensors", `shape of probe "embed": got [0 3], want [positions, width], each at least 1`},
+		{"probes of no width", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[2,0]", "F32", 0)}, "x.probes.safetensors", `shape of probe "embed": got [2 0]`},
 		{"no probe", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": string(st("{}", 0))}, "x.probes.safetensors", "tensors: got none"},
 		{"probes cut", floatSide, map[string]string{"x.json": caseJSON, "x.probes.safetensors": probes("[2,3]", "F32", 24)[:70]}, "x.probes.safetensors", "data_offsets[1]"},
 	}

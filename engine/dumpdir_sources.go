@@ -49,11 +49,17 @@ func (r *Response) openDumps(ctx context.Context, c *dumpfmt.Case, info Info) er
 		}
 	}
 	if c.ProbesPath != "" {
+		r.Files.Probes = c.ProbesPath
 		d, err := c.OpenProbes()
 		if err != nil {
 			return err
 		}
-		return d.Close()
+		f, err := newProbeFile(d)
+		if err != nil {
+			_ = d.Close()
+			return err
+		}
+		r.Probes = f
 	}
 	return nil
 }

@@ -133,6 +133,7 @@ func TestDirOffersWhatTheCaseHolds(t *testing.T) {
 	r, err := d.Run(t.Context(), request("a"))
 	require.NoError(t, err)
 	require.Nil(t, r.Layers)
+	require.Nil(t, r.Probes)
 	rows, vocab := r.Logits.Shape()
 	require.Equal(t, []int{0, 0}, []int{rows, vocab})
 	require.NoError(t, r.Close())
@@ -141,6 +142,7 @@ func TestDirOffersWhatTheCaseHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, r.Layers)
 	require.Nil(t, r.Logits)
+	require.Equal(t, []engine.Probe{engine.ProbeEmbed}, r.Probes.Probes())
 	require.NoError(t, r.Close())
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,12 +89,23 @@ type ProbeError struct {
 }
 
 func (e *ProbeError) Error() string {
+	return fmt.Sprintf("engine: probe: got %q, want %s", e.Name, probeNames(fmt.Sprintf("from 0 to %d", e.Layers-1)))
+}
+
+// probeNames lists the names there are; layers says which numbers N may be.
+func probeNames(layers string) string {
 	names := make([]string, len(parts()))
 	for i, p := range parts() {
 		names[i] = string(p)
 	}
-	return fmt.Sprintf("engine: probe: got %q, want %s, %s, %s, or blocks.N. with N from 0 to %d and one of %s",
-		e.Name, ProbeEmbed, ProbeFinalNorm, ProbeLogits, e.Layers-1, strings.Join(names, ", "))
+	return fmt.Sprintf("%s, %s, %s, or blocks.N. with N %s and one of %s",
+		ProbeEmbed, ProbeFinalNorm, ProbeLogits, layers, strings.Join(names, ", "))
+}
+
+// known reports whether some model could have such a place.
+func (p Probe) known() bool {
+	_, err := ParseProbe(string(p), math.MaxInt)
+	return err == nil
 }
 
 // ParseProbe checks a name against a model of so many decoder layers. The error

@@ -22,6 +22,10 @@ type pass struct {
 	pairs                 []float64 // [headDim]: a head with its channels in pairs
 	k, v                  []float64 // [n, kvWidth]: what this pass adds to the KV cache
 	s                     scratch
+
+	// tap, when not nil, is given the parts of each layer, [n, width], as they
+	// are computed. It must not keep them.
+	tap func(layer int, part engine.Part, x []float64)
 }
 
 func newPass(arch engine.Arch, opt options, scheme engine.Scheme, prompt int) *pass {
@@ -29,6 +33,12 @@ func newPass(arch engine.Arch, opt options, scheme engine.Scheme, prompt int) *p
 }
 
 func (p *pass) kvWidth() int { return p.arch.KVHeads * p.arch.HeadDim }
+
+func (p *pass) see(layer int, part engine.Part, x []float64) {
+	if p.tap != nil {
+		p.tap(layer, part, x)
+	}
+}
 
 // begin makes room for n tokens from a position on.
 func (p *pass) begin(from, n int) {
@@ -73,21 +83,40 @@ func (p *pass) linear(dst []float64, l linear) { p.s.mul(dst, l.m, l.bias, p.n) 
 // layer runs decoder layer n on the residual stream, in place. cache holds the
 // layer's keys and values of the positions before, and then those of the pass.
 func (p *pass) layer(n int, l *layer, cache *kv) error {
+	if err := p.attentionHalf(n, l, cache); err != nil {
+		return err
+	}
+	return p.mlpHalf(n, l)
+}
+
+// attentionHalf turns the residual stream into resid_mid.
+func (p *pass) attentionHalf(n int, l *layer, cache *kv) error {
 	if err := p.attention(n, l, cache); err != nil {
 		return err
 	}
 	if err := p.roundRows(string(engine.ResidMid(n))); err != nil {
 		return err
 	}
+	p.see(n, engine.PartResidMid, p.x)
+	return nil
+}
+
+// mlpHalf turns resid_mid into resid_post.
+func (p *pass) mlpHalf(n int, l *layer) error {
 	if err := p.mlp(n, l); err != nil {
 		return err
 	}
-	return p.roundRows(string(engine.ResidPost(n)))
+	if err := p.roundRows(string(engine.ResidPost(n))); err != nil {
+		return err
+	}
+	p.see(n, engine.PartResidPost, p.x)
+	return nil
 }
 
 func (p *pass) attention(n int, l *layer, cache *kv) error {
 	a, c := p.arch, p.arch.PerLayer[n]
 	rmsNorm(p.h, p.x, l.inputNorm, c.NormEps)
+	p.see(n, engine.PartAttnNorm, p.h)
 	if err := p.quantise(p.h, fmt.Sprintf("blocks.%d.attn_norm", n)); err != nil {
 		return err
 	}
@@ -95,8 +124,13 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 	p.linear(p.q, l.q)
 	p.linear(p.k, l.k)
 	p.linear(p.v, l.v)
+	p.see(n, engine.PartQ, p.q)
+	p.see(n, engine.PartK, p.k)
+	p.see(n, engine.PartV, p.v)
 	rotate(p.q, a.Heads, a.HeadDim, c.RopeTheta, func(t int) int { return p.position(t) + c.QueryOffset })
 	rotate(p.k, a.KVHeads, a.HeadDim, c.RopeTheta, p.position)
+	p.see(n, engine.PartQRope, p.q)
+	p.see(n, engine.PartKRope, p.k)
 	if err := p.writeCache(n); err != nil {
 		return err
 	}
@@ -104,6 +138,7 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 		return err
 	}
 	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim, p.scheme.KVCache.V == engine.KVFloat16)
+	p.see(n, engine.PartAttnOut, p.a)
 	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
 		return err
 	}
@@ -126,6 +161,7 @@ func (p *pass) mlp(n int, l *layer) error {
 		return err
 	}
 	p.linear(p.h, l.down)
+	p.see(n, engine.PartMLPOut, p.h)
 	addTo(p.x, p.h)
 	return nil
 }

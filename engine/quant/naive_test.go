@@ -27,6 +27,15 @@ type naive struct {
 	nearest *float64
 	// codes leaves the scales of the head out; all its rows have the same one
 	codes bool
+	// see, when not nil, is given each part of each layer, position by position, and
+	// the embedding as that of layer -1
+	see func(n int, part engine.Part, x []float64)
+}
+
+func (m naive) note(n int, part engine.Part, x []float64) {
+	if m.see != nil {
+		m.see(n, part, append([]float64{}, x...))
+	}
 }
 
 // near notes how near a quotient is to a tie.
@@ -258,6 +267,7 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 			}
 		}
 		x = m.residual(x)
+		m.note(-1, "", x)
 		all := [][]float64{x}
 		pos := t
 		if t >= end(f.DecodeFrom) {
@@ -267,9 +277,15 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 			c := a.PerLayer[n]
 			p := fmt.Sprintf("model.layers.%d.", n)
 			h := m.norm(p+"input_layernorm.weight", x, c.NormEps)
-			q := rotated(m.linear(p+"self_attn.q_proj", h), a.HeadDim, c.RopeTheta, pos+c.QueryOffset)
-			k := rotated(m.linear(p+"self_attn.k_proj", h), a.HeadDim, c.RopeTheta, pos)
-			v := m.linear(p+"self_attn.v_proj", h)
+			q, k, v := m.linear(p+"self_attn.q_proj", h), m.linear(p+"self_attn.k_proj", h), m.linear(p+"self_attn.v_proj", h)
+			m.note(n, engine.PartAttnNorm, h)
+			m.note(n, engine.PartQ, q)
+			m.note(n, engine.PartK, k)
+			m.note(n, engine.PartV, v)
+			q = rotated(q, a.HeadDim, c.RopeTheta, pos+c.QueryOffset)
+			k = rotated(k, a.HeadDim, c.RopeTheta, pos)
+			m.note(n, engine.PartQRope, q)
+			m.note(n, engine.PartKRope, k)
 			if !m.kv8 {
 				k, v = m.kept(k, m.cache.K), m.kept(v, m.cache.V)
 			}
@@ -307,13 +323,18 @@ func (m naive) run(ids, output []int) (rows, logits [][]float64) {
 					}
 				}
 			}
+			m.note(n, engine.PartAttnOut, att)
 			x = m.residual(plus(x, m.linear(p+"self_attn.o_proj", att)))
+			m.note(n, engine.PartResidMid, x)
 			h = m.norm(p+"post_attention_layernorm.weight", x, c.NormEps)
 			g, u := m.linear(p+"mlp.gate_proj", h), m.linear(p+"mlp.up_proj", h)
 			for i := range g {
 				g[i] = g[i] / (1 + math.Exp(-g[i])) * u[i]
 			}
-			x = m.residual(plus(x, m.linear(p+"mlp.down_proj", g)))
+			down := m.linear(p+"mlp.down_proj", g)
+			m.note(n, engine.PartMLPOut, down)
+			x = m.residual(plus(x, down))
+			m.note(n, engine.PartResidPost, x)
 			all = append(all, x)
 		}
 		if t == len(ids)-1 {

@@ -41,10 +41,7 @@ type sequence struct {
 
 // start begins a run. goesOn says that feed is called more than once.
 func (e *Emulation) start(scheme engine.Scheme, ids []int, goesOn bool) (*sequence, error) {
-	if e.invalid != nil {
-		return nil, e.invalid
-	}
-	if err := checkScheme(scheme); err != nil {
+	if err := e.check(scheme); err != nil {
 		return nil, err
 	}
 	if len(ids) == 0 {
@@ -55,6 +52,14 @@ func (e *Emulation) start(scheme engine.Scheme, ids []int, goesOn bool) (*sequen
 		s.cache = make([]kv, e.arch.Layers)
 	}
 	return s, nil
+}
+
+// check says whether the emulation can run its model under a scheme.
+func (e *Emulation) check(scheme engine.Scheme) error {
+	if e.invalid != nil {
+		return e.invalid
+	}
+	return checkScheme(scheme)
 }
 
 // checkScheme says whether the emulation knows a scheme. One that it doesn't is
@@ -97,25 +102,10 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("quant: %w", err)
 	}
-	model := s.e.prepared(s.p.scheme)
-	table, err := model.table()
-	if err != nil {
+	if err := s.embed(tokens); err != nil {
 		return err
 	}
-	p, h := s.p, s.e.arch.Hidden
-	p.begin(s.next, len(tokens))
-	for t, id := range tokens {
-		if s.e.arch.Fault.EmbedFirst && s.next+t == len(s.ids)-1 {
-			id = s.ids[0]
-		}
-		p.steps[t] = table.row(p.x[t*h:(t+1)*h], id)
-	}
-	if !p.scheme.RowsInt8 {
-		clear(p.steps)
-	}
-	if err := p.roundRows(string(engine.ProbeEmbed)); err != nil {
-		return err
-	}
+	p, model := s.p, s.e.prepared(s.p.scheme)
 	visit(p.x, p.steps)
 	for n, load := range model.layers {
 		if err := context.Cause(ctx); err != nil {
@@ -134,4 +124,24 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 	}
 	s.next += len(tokens)
 	return nil
+}
+
+// embed makes the residual stream that of the next tokens, before layer 0.
+func (s *sequence) embed(tokens []int) error {
+	table, err := s.e.prepared(s.p.scheme).table()
+	if err != nil {
+		return err
+	}
+	p, h := s.p, s.e.arch.Hidden
+	p.begin(s.next, len(tokens))
+	for t, id := range tokens {
+		if s.e.arch.Fault.EmbedFirst && s.next+t == len(s.ids)-1 {
+			id = s.ids[0]
+		}
+		p.steps[t] = table.row(p.x[t*h:(t+1)*h], id)
+	}
+	if !p.scheme.RowsInt8 {
+		clear(p.steps)
+	}
+	return p.roundRows(string(engine.ProbeEmbed))
 }
