@@ -68,6 +68,11 @@ type Budgets struct {
 	// MeanRegret bounds the mean regret, in the noise of a difference of two
 	// logits.
 	MeanRegret golden.Budget
+	// Gain bounds how far the share of its own update in the error of half a layer
+	// may lie from the yardstick's, in multiples of the largest such share that the
+	// yardstick itself has in any layer. GainChannel bounds the t-value of one
+	// channel likewise.
+	Gain, GainChannel golden.Budget
 	// Nearer is the share of its distance to one place at which a row is taken
 	// to belong to another.
 	Nearer golden.Budget
@@ -133,6 +138,10 @@ func DefaultBudgets() Budgets {
 			"1 of 72; the clean engine and other emulations: none"),
 		MeanRegret: golden.Of(0.054, 4, "the mean regret of a sound int8 engine, in the noise of a difference of two logits",
 			"emulations 0.02 to 0.06, a clean engine 0.05, a legitimate option of it 0.1"),
+		Gain: golden.Of(1, 3, "the largest share of an update in the int8 emulation's error, over the layers",
+			"to be measured"),
+		GainChannel: golden.Of(1, 2, "the largest t-value of a channel in the int8 emulation's error, over the layers",
+			"to be measured"),
 		Nearer:     golden.ByHand(0.5, "it only names what another bound has found", handSet),
 		EmbedNear:  golden.ByHand(0.25, "two tokens' rows are a whole distance apart, a rounded table is a hundredth", handSet),
 		SwapMargin: golden.ByHand(3, "it only names what another bound has found", handSet),

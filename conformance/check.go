@@ -3,6 +3,8 @@ package conformance
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
 
 // Need says what evidence a check looks at, so that nothing is computed that no
@@ -36,6 +38,8 @@ const (
 	NeedBatches
 	// NeedText: the ids of the prompt's text.
 	NeedText
+	// NeedProbes: the candidate's places at every position.
+	NeedProbes
 )
 
 // Control is a planted fault that a check must fail on.
@@ -47,6 +51,8 @@ type Control struct {
 	// Layer is the decoder layer (or, for a dump fault, the row) it is planted
 	// at; -1 when it has no place.
 	Layer int
+	// Part, if set, is the place inside layer Layer that the check must name.
+	Part engine.Part
 	// Kind, if set, is what the check must call the fault: an exact check must
 	// fail for the right reason, at the row that the fault was planted in.
 	Kind Kind
@@ -183,6 +189,7 @@ func Builtin() *Registry {
 		provenance(),
 		residualCandidate(),
 		localError(),
+		probeCandidate(),
 		residualToLogits(),
 		logitCandidate(),
 		noVacuousPass(),
@@ -200,8 +207,8 @@ func Builtin() *Registry {
 var coreOfCandidate = []struct{ ID, WouldRun string }{
 	{"PromptTokens", "needs the ids that the candidate ran; for a dump folder's own prompts also a tokenizer.json beside the model"},
 	{"ResidualShape", "needs a layer dump, NAME.layers.bin, in at least one case"},
-	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, in at least one case"},
-	{"LocalError", "needs a layer dump, NAME.layers.bin, in at least one case"},
+	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, or probes of embed and every resid_post, in at least one case"},
+	{"LocalError", "needs a layer dump, NAME.layers.bin, or probes of embed and every resid_post, in at least one case"},
 	{"LogitRowContract", "needs a logit dump, NAME.logits.bin, and its output_ids in at least one case"},
 	{"LogitCandidate", "needs a logit dump, NAME.logits.bin, in at least one case"},
 }

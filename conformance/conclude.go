@@ -55,7 +55,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	provenance := ""
 	for _, ev := range evs {
 		l := each[ev.Case.Name]
-		v := CaseVerdict{Depth: depthOf(ev.Profile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile}
+		v := CaseVerdict{Depth: depthOf(ev.Profile, ev.ProbeProfile), Probes: probesOf(ev.ProbeProfile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile}
 		switch {
 		case l.provenance != "":
 			v.File = ev.CandidateFile
@@ -65,6 +65,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		case l.judged:
 			first := l.first()
 			v.FirstBadRow, v.Source = rowAndSource(first)
+			v.FirstBadPosition = first.position
 			if first.Row >= 0 {
 				v.File = ev.CandidateFile
 			}
@@ -96,6 +97,7 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 		overall.Sources = append([]engine.Probe{engine.RowProbe(overall.Row)}, overall.Sources...)
 	}
 	r.FirstBadRow, r.Source = rowAndSource(overall)
+	r.FirstBadPosition = overall.position
 	r.Notes = append(r.Notes, overall.Notes...)
 	if overall.Row >= 0 {
 		kind := overall.Kind

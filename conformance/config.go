@@ -56,6 +56,10 @@ type Config struct {
 	// DecodeSteps is how many tokens a candidate is asked to decode; 0 means as
 	// many as the goldens have, or engine.DefaultMaxNew.
 	DecodeSteps int
+	// Probes are the places to ask the candidate for at every position, for the
+	// check ProbeCandidate; none leaves it to the candidate. A dump folder has what
+	// it has.
+	Probes []engine.Probe
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

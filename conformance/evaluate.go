@@ -190,6 +190,9 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	if err := g.prefixes(parent, evs); err != nil {
+		return nil, err
+	}
 	budget := 0
 	for _, ev := range evs {
 		budget = max(budget, len(ev.OutputIDs))

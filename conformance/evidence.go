@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"context"
+
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden"
 )
@@ -87,6 +89,14 @@ type Evidence struct {
 	// reason in NoProfile.
 	Profile   *Profile
 	NoProfile string
+	// Places are C's probes at every position, nil when it offers none; placesIDs
+	// are the tokens of the positions. ProbeProfile is nil when they could not be
+	// measured, with the reason in NoProfile.
+	Places       *Places
+	placesIDs    []int
+	ProbeProfile *ProbeProfile
+	// layerRun runs one layer on given rows, as ProbeProfile was measured.
+	layerRun func(ctx context.Context, n int, in, mid [][]float64) (want, yard engine.LayerRun, err error)
 	// trace is the run that Profile was measured from, yard are the yardstick's rows.
 	trace engine.Trace
 	yard  [][]float64

@@ -46,8 +46,10 @@ type At struct {
 	Channel int `json:"channel"`
 	// Step is the output token that a row of logits chose, counted from 0; null
 	// where there is none.
-	Step *int   `json:"step,omitempty"`
-	File string `json:"file,omitempty"`
+	Step *int `json:"step,omitempty"`
+	// Position is where in the prompt, counted from 0; null where it has no meaning.
+	Position *int   `json:"position,omitempty"`
+	File     string `json:"file,omitempty"`
 }
 
 // Nowhere is the At of a finding without coordinates.
@@ -79,6 +81,8 @@ type Finding struct {
 	Exact bool `json:"exact,omitempty"`
 	// Detail is one sentence for people.
 	Detail string `json:"detail,omitempty"`
+	// follows is true for a finding that another one explains.
+	follows bool
 }
 
 // String renders the finding on one line.
@@ -94,6 +98,9 @@ func (f Finding) String() string {
 	}
 	if f.At.Row >= 0 {
 		s += fmt.Sprintf(", row %d", f.At.Row)
+	}
+	if f.At.Position != nil {
+		s += fmt.Sprintf(", position %d", *f.At.Position)
 	}
 	if f.At.Step != nil {
 		s += fmt.Sprintf(", %s", stepName(*f.At.Step))

@@ -61,7 +61,7 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 			defer resp.Close()
 		}
 	}
-	if !judgeReference && ev.Candidate == nil && ev.LogitForm == nil {
+	if !judgeReference && ev.Candidate == nil && ev.LogitForm == nil && ev.Places == nil {
 		return ev, nil
 	}
 	if err := g.idsUsable(ev); err != nil {
@@ -72,7 +72,7 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 		if ev.CandidateErr == nil { // a broken case has no ids, and says why itself
 			ev.CandidateErr = &engine.MalformedError{Provenance: true, Err: err}
 		}
-		ev.Candidate, ev.LogitForm = nil, nil
+		ev.Candidate, ev.LogitForm, ev.Places = nil, nil, nil
 		return ev, nil
 	}
 	trace, err := g.capture(ctx, ev)
@@ -97,6 +97,11 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 	if ev.Candidate != nil && g.needs&NeedProfile != 0 {
 		if err := g.profile(ctx, ev, trace); err != nil {
 			return nil, fmt.Errorf("conformance: case %s: %w", c.Name, err)
+		}
+	}
+	if ev.Places != nil && g.needs&NeedProfile != 0 && ev.CandidateErr == nil {
+		if err := g.probeProfile(ctx, ev); err != nil {
+			return nil, fmt.Errorf("conformance: case %s: probes: %w", c.Name, err)
 		}
 	}
 	if ev.LogitForm != nil && g.needs&NeedLogits != 0 && ev.CandidateErr == nil {
@@ -167,6 +172,9 @@ func (g *gatherer) candidate(ctx context.Context, ev *Evidence) (resp *engine.Re
 		ctx = limited
 	}
 	req := engine.Request{Case: ev.Case}
+	if g.needs&NeedProbes != 0 {
+		req.Probes = g.cfg.Probes
+	}
 	if req.NoLogits = g.needs&NeedLogits == 0; !req.NoLogits {
 		req.DecodeSteps = g.decodeSteps()
 	}
@@ -223,8 +231,18 @@ func (g *gatherer) load(ev *Evidence, resp *engine.Response) {
 		}
 		ev.LogitForm = form
 	}
+	if err := g.places(ev, resp); err != nil {
+		broken(resp.Files.Probes, err)
+		return
+	}
 	if resp.Layers == nil {
 		ev.NoProfile = "no layer dump"
+		if ev.Places != nil {
+			ev.NoProfile = "no layer dump, and probes without embed and every resid_post at the last prompt position"
+			if ev.Candidate = captureOfPlaces(ev); ev.Candidate != nil {
+				ev.CandidateFile = ev.Candidate.File
+			}
+		}
 		return
 	}
 	ev.Offered = true
@@ -321,7 +339,7 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		ev.NoProfile = fmt.Sprintf("row %d of the reference itself is %s", row, what)
 		return nil
 	}
-	if h := ev.CandidateHeader; h.Fingerprint != dumpfmt.Fingerprint(ev.Case.Text) || h.Mode != engine.CaptureModeIncremental {
+	if h := ev.Candidate.Header; h.Fingerprint != dumpfmt.Fingerprint(ev.Case.Text) || h.Mode != engine.CaptureModeIncremental {
 		ev.NoProfile = "another prompt or capture mode"
 		return nil
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -34,11 +35,14 @@ func localError() *Check {
 			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},
 		},
 		Judge:  judgeLocalError,
-		Across: func(run *RunEvidence) *Outcome { return acrossMedians(run.Cases, true, localFindings) },
+		Across: func(run *RunEvidence) *Outcome { return acrossMedians(lastTokenOnly(run.Cases), true, localFindings) },
 	}
 }
 
 func judgeLocalError(ev *Evidence, _ Side) Outcome {
+	if ev.ProbeProfile != nil && len(measured(ev.ProbeProfile.column(wholeLayer))) == ev.Arch.Layers {
+		return judgeExactLocal(ev)
+	}
 	if ev.Profile == nil {
 		return noProfile(ev)
 	}
@@ -63,6 +67,26 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 	return pass()
 }
 
+// judgeExactLocal is the same from all positions: keys and values are those of the
+// candidate's own rows, and no layer inherits from another.
+func judgeExactLocal(ev *Evidence) Outcome {
+	p := ev.ProbeProfile
+	bound := p.boundsOf(p.column(wholeLayer), ev.Budgets)
+	var out []Finding
+	for n, l := range p.Layers {
+		f := probeFault{layer: n, part: engine.PartResidPost, m: l.Local, bound: bound, first: l.Local.first(bound.single.Value), source: true}
+		if f.first >= 0 || over(l.Local.All.Ratio(), bound.pooled.Value) {
+			x := f.finding(ev.Places.File, false)
+			x.Metric = "local error over all positions"
+			out = append(out, x)
+		}
+	}
+	if len(out) > 0 {
+		return fail("", out...)
+	}
+	return pass()
+}
+
 // updateHint reads the one figure that has a meaning of its own: a local error
 // of exactly the update means that the row did not move.
 func updateHint(m Measure) string {
@@ -70,6 +94,11 @@ func updateHint(m Measure) string {
 		return "; the row equals the one before: the layer contributed nothing, or the row is a copy"
 	}
 	return ""
+}
+
+// lastTokenOnly are the cases whose local error is not known exactly.
+func lastTokenOnly(evs []*Evidence) []*Evidence {
+	return slices.DeleteFunc(slices.Clone(evs), func(ev *Evidence) bool { return ev.ProbeProfile != nil })
 }
 
 // localFindings holds the medians of the local ratios to the factor, and to

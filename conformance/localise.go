@@ -23,6 +23,8 @@ type Locus struct {
 	// it does not; healing is the note that says so.
 	healed  int
 	healing string
+	// position is the first bad position, nil when the dumps don't tell it.
+	position *int
 	// form is true for a fault of form: a degenerate row, rows out of order.
 	form bool
 }

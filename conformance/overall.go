@@ -40,8 +40,8 @@ func smaller(form, value Locus) Locus {
 func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 	each := map[string]caseLocus{}
 	var ps []*Profile
-	var values, forms []Locus
-	judged := 0
+	var values, exact, forms []Locus
+	judged, judgedExact := 0, 0
 	for _, ev := range evs {
 		l := locateOne(ev, b)
 		if l.value.Row >= 0 {
@@ -57,6 +57,13 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 		if l.form.Row >= 0 {
 			forms = append(forms, l.form)
 		}
+		if ev.ProbeProfile != nil {
+			judgedExact++
+			if l.value.Row >= 0 {
+				exact = append(exact, l.value)
+			}
+			continue // its last row alone would say less
+		}
 		if l.value.Row >= 0 {
 			values = append(values, l.value)
 		}
@@ -64,8 +71,8 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 			ps = append(ps, ev.Profile)
 		}
 	}
-	value := Locus{Row: -1}
-	if len(ps) >= MedianCases {
+	value := mostShared(exact, judgedExact)
+	if value.Row < 0 && len(ps) >= MedianCases {
 		value = locate(medianCurve(ps), ps[0].Factors.Median.Value, b)
 	}
 	if value.Row < 0 {
@@ -94,6 +101,12 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 	if ev.Profile != nil {
 		l.value = locate(curveOf(ev.Profile), ev.Profile.Factors.Single.Value, b)
 		l.judged = true
+	}
+	if ev.ProbeProfile != nil && ev.ProbeProfile.anyMeasured() {
+		l.judged = true
+		if exact := locateProbes(ev.ProbeProfile, b); exact.Row >= 0 || l.value.Kind == KindLayer {
+			l.value = exact // a layer that is right on its own rows inherited what it has
+		}
 	}
 	return l
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
 
 // Proof is the demonstration that a check fails on one of its controls.
@@ -131,6 +134,9 @@ func prove(ctx context.Context, cfg Config, c *Check, k Control) (Proof, error) 
 // wrongReason says why a failure is not the one that the control planted; empty
 // when it is, or when the control does not say.
 func wrongReason(r Result, k Control) string {
+	if k.Part != "" && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Probe == engine.Block(k.Layer, k.Part) && !f.follows }) {
+		return fmt.Sprintf("named other places: want %s", engine.Block(k.Layer, k.Part))
+	}
 	if k.Kind == "" {
 		return ""
 	}

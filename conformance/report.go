@@ -30,6 +30,8 @@ type Result struct {
 type CaseVerdict struct {
 	FirstBadRow *int          `json:"first_bad_row"`
 	Source      *engine.Probe `json:"source"`
+	// FirstBadPosition is as in Report.
+	FirstBadPosition *int `json:"first_bad_position,omitempty"`
 	// Judged is false for a case that gave no values, with the reason.
 	Judged bool   `json:"judged"`
 	Reason string `json:"reason,omitempty"`
@@ -41,6 +43,24 @@ type CaseVerdict struct {
 	// Depth is the error along the depth of the model, one entry per row; empty
 	// for a case that was not judged by value.
 	Depth []DepthRow `json:"depth,omitempty"`
+	// Probes are the places offered at every position, in depth order.
+	Probes []ProbeRow `json:"probes,omitempty"`
+}
+
+// ProbeRow is the error of one place over the positions, on the candidate's own
+// rows. Errors are shares of the layer's update, or of the place itself where it
+// is not the residual stream.
+type ProbeRow struct {
+	Probe engine.Probe `json:"probe"`
+	// Error is over all positions but 0, Ratio the same over the yardstick's.
+	Error Number `json:"error"`
+	Ratio Number `json:"ratio"`
+	// WorstPosition has the largest ratio, WorstRatio.
+	WorstPosition int    `json:"worst_position"`
+	WorstRatio    Number `json:"worst_ratio"`
+	// Gain is the share of the half's own update in the error; null where there
+	// are too few positions to tell.
+	Gain *Number `json:"gain,omitempty"`
 }
 
 // DepthRow is the error of one row.
@@ -57,6 +77,10 @@ type DepthRow struct {
 	// be measured.
 	Local      *Number `json:"local"`
 	LocalRatio *Number `json:"local_ratio"`
+	// LocalExact is true when Local is over all positions, with keys and values of
+	// the candidate's own rows; else it is that of the last position on the
+	// reference's cache.
+	LocalExact bool `json:"local_exact,omitempty"`
 }
 
 // LogitStep is one row of logits beside the reference's, along the candidate's
@@ -98,7 +122,7 @@ func stepsOf(p *LogitProfile) []LogitStep {
 	return out
 }
 
-func depthOf(p *Profile) []DepthRow {
+func depthOf(p *Profile, exact *ProbeProfile) []DepthRow {
 	if p == nil {
 		return nil
 	}
@@ -112,6 +136,34 @@ func depthOf(p *Profile) []DepthRow {
 		if i > 0 && !p.Local[i-1].Missing {
 			local, ratio := Number(p.Local[i-1].Got), Number(p.Local[i-1].Ratio())
 			out[i].Local, out[i].LocalRatio = &local, &ratio
+		}
+		if i > 0 && exact != nil && exact.Layers[i-1].Local.measured() {
+			m := exact.Layers[i-1].Local.All
+			local, ratio := Number(m.Got), Number(m.Ratio())
+			out[i].Local, out[i].LocalRatio, out[i].LocalExact = &local, &ratio, true
+		}
+	}
+	return out
+}
+
+func probesOf(p *ProbeProfile) []ProbeRow {
+	if p == nil {
+		return nil
+	}
+	var out []ProbeRow
+	for n, l := range p.Layers {
+		for _, part := range engine.Parts() {
+			m, ok := l.Parts[part]
+			if !ok || !m.measured() {
+				continue
+			}
+			at, r := m.worst()
+			row := ProbeRow{Probe: engine.Block(n, part), Error: Number(m.All.Got), Ratio: Number(m.All.Ratio()), WorstPosition: at, WorstRatio: Number(r)}
+			if g, ok := l.Gains[part]; ok {
+				gain := Number(g.Got)
+				row.Gain = &gain
+			}
+			out = append(out, row)
 		}
 	}
 	return out
@@ -130,6 +182,10 @@ type Report struct {
 	// FirstBadRow is the dump row over all cases, null when no row is bad.
 	FirstBadRow *int  `json:"first_bad_row"`
 	Kind        *Kind `json:"kind"`
+	// FirstBadPosition is the first position that is wrong at the source, counted
+	// from 0; null where only last tokens were dumped, or all positions are wrong
+	// together.
+	FirstBadPosition *int `json:"first_bad_position,omitempty"`
 	// Power says what these dumps can't show.
 	Power []string `json:"power"`
 	// Source is the most upstream source; Sources are all independent ones.

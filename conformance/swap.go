@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -24,14 +25,11 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 		if ev.Profile == nil || n >= len(ev.Profile.Local) || ev.Profile.Local[n].Missing {
 			continue
 		}
-		in, out := ev.Candidate.Rows[n], ev.Candidate.Rows[n+1]
 		d := make([]float64, ev.Arch.Layers)
 		for j := range d {
-			y, err := ev.trace.Layer(ctx, j, in)
-			if err != nil {
+			if d[j], err = ev.missesLayer(ctx, n, j); err != nil {
 				return "", false, fmt.Errorf("conformance: case %s: layer %d on row %d: %w", ev.Case.Name, j, n, err)
 			}
-			d[j] = distance(out, y)
 		}
 		margin := ev.Budgets.SwapMargin.Value
 		at := -1
@@ -55,4 +53,29 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 			n, n+1, at, n, engine.ResidPost(n)), l.Kind == KindDump, nil
 	}
 	return "", false, nil
+}
+
+// missesLayer is how far row n+1 of the candidate is from what layer j makes of its
+// row n: at all positions but the first where there are such rows, else at the
+// last.
+func (ev *Evidence) missesLayer(ctx context.Context, n, j int) (float64, error) {
+	if p := ev.ProbeProfile; p != nil && p.Layers[n].Local.measured() {
+		until := len(p.Layers[n].Local.At)
+		in, out := ev.Places.Rows[engine.RowProbe(n)][:until], ev.Places.Rows[engine.RowProbe(n+1)]
+		want, _, err := ev.layerRun(ctx, j, in, nil)
+		if err != nil {
+			return 0, err
+		}
+		var sum float64
+		for t := min(1, until-1); t < until; t++ {
+			d := distance(out[t], want[engine.PartResidPost][t])
+			sum += d * d
+		}
+		return math.Sqrt(sum), nil
+	}
+	y, err := ev.trace.Layer(ctx, j, ev.Candidate.Rows[n])
+	if err != nil {
+		return 0, err
+	}
+	return distance(ev.Candidate.Rows[n+1], y), nil
 }

@@ -32,6 +32,9 @@ func noVacuousPass() *Check {
 // judgedByValue reports whether all that the candidate offered in this case was
 // compared by value, and that it was something.
 func (ev *Evidence) judgedByValue() bool {
-	rows, logits := ev.Profile != nil, ev.Logits != nil
+	rows, logits := ev.Profile != nil || ev.ProbeProfile != nil, ev.Logits != nil
+	if ev.Places != nil && ev.ProbeProfile == nil {
+		return false
+	}
 	return ev.CandidateErr == nil && (rows || logits) && (rows || !ev.Offered) && (logits || ev.LogitForm == nil)
 }

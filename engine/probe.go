@@ -40,6 +40,9 @@ const (
 	PartResidPost    Part = "resid_post" // the residual stream behind the layer
 )
 
+// Parts lists the parts of a layer in the order of computation.
+func Parts() []Part { return parts() }
+
 func parts() []Part {
 	return []Part{PartAttnNorm, PartQ, PartK, PartV, PartQRope, PartKRope, PartAttnOut, PartResidMid,
 		PartRouterLogits, PartRouteIDs, PartRouteWeights, PartMLPOut, PartResidPost}

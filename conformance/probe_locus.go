@@ -1,0 +1,254 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
+	"github.com/plumbline-go/plumbline/golden/metric"
+)
+
+// probeBounds are the bounds on the ratios of a kind of place over the layers.
+type probeBounds struct {
+	// pooled bounds the ratio over all positions, single that of one position.
+	pooled, single golden.Budget
+}
+
+// boundsOf derives the bounds for a kind of place from its pooled ratios over the
+// layers. As in localBound, a layer that stands out from the others is over
+// budget even where the factor would let it pass. Float32 engines have no common
+// level: their errors are the order of summation.
+func (p *ProbeProfile) boundsOf(ratios []float64, b Budgets) probeBounds {
+	kappa := metric.Quantile(0.25, measured(ratios))
+	out := probeBounds{p.Factors.Median, p.Factors.Single}
+	if p.Positions-1 < minGainPositions {
+		out.pooled = p.Factors.Single
+	}
+	tighten := func(x *golden.Budget, by golden.Budget, level float64) {
+		if v := by.Value * level; p.SchemeUnknown != "" || v < x.Value {
+			*x = by
+			x.Value = v
+		}
+	}
+	switch {
+	case p.SchemeUnknown != "":
+		tighten(&out.pooled, b.Outlier, kappa)
+		tighten(&out.single, b.OutlierSingle, kappa)
+	case !p.float:
+		if p.Positions-1 >= minGainPositions {
+			tighten(&out.pooled, b.Outlier, max(kappa, 1))
+		}
+		tighten(&out.single, b.OutlierSingle, max(kappa, 1))
+	}
+	return out
+}
+
+// probeFault is one place that is out of budget.
+type probeFault struct {
+	layer int
+	part  engine.Part
+	m     PositionMeasure
+	bound probeBounds
+	// first is the first position out of budget by itself, -1 when only all
+	// together are.
+	first int
+	// source is false where a place before it in the same layer, which it is
+	// computed from, is out of budget too.
+	source bool
+}
+
+// ratio is the figure that is out of budget, and its bound.
+func (f probeFault) ratio() (ratio float64, m Measure, bound golden.Budget) {
+	if r := f.m.All.Ratio(); over(r, f.bound.pooled.Value) {
+		return r, f.m.All, f.bound.pooled
+	}
+	at, r := f.m.worst()
+	return r, f.m.At[at], f.bound.single
+}
+
+// upstream are the places of the same layer that a place is computed from, apart
+// from the input rows. split says that the MLP half was fed the candidate's own
+// resid_mid.
+func upstream(part engine.Part, split bool) []engine.Part {
+	qkv := []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope}
+	switch part {
+	case engine.PartQ, engine.PartK, engine.PartV:
+		return []engine.Part{engine.PartAttnNorm}
+	case engine.PartQRope:
+		return []engine.Part{engine.PartAttnNorm, engine.PartQ}
+	case engine.PartKRope:
+		return []engine.Part{engine.PartAttnNorm, engine.PartK}
+	case engine.PartAttnOut:
+		return qkv
+	case engine.PartResidMid:
+		return append(qkv, engine.PartAttnOut)
+	case engine.PartMLPOut:
+		if !split {
+			return append(qkv, engine.PartAttnOut)
+		}
+	case engine.PartResidPost:
+		if !split {
+			return append(qkv, engine.PartAttnOut, engine.PartMLPOut)
+		}
+		return []engine.Part{engine.PartMLPOut}
+	}
+	return nil
+}
+
+// faults lists the places out of budget, in depth order and in a layer in the
+// order of computation.
+func (p *ProbeProfile) faults(b Budgets) []probeFault {
+	var out []probeFault
+	bounds := map[engine.Part]probeBounds{}
+	for _, part := range engine.Parts() {
+		bounds[part] = p.boundsOf(p.column(partOf(part)), b)
+	}
+	for n, l := range p.Layers {
+		bad := map[engine.Part]bool{}
+		for _, part := range engine.Parts() {
+			m, ok := l.Parts[part]
+			if !ok || !m.measured() {
+				continue
+			}
+			f := probeFault{layer: n, part: part, m: m, bound: bounds[part], first: m.first(bounds[part].single.Value)}
+			if f.first < 0 && !over(m.All.Ratio(), f.bound.pooled.Value) {
+				continue
+			}
+			bad[part] = true
+			f.source = !slices.ContainsFunc(upstream(part, l.Split), func(q engine.Part) bool { return bad[q] })
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// gainFault is a half of a layer whose error follows its own update.
+type gainFault struct {
+	layer  int
+	part   engine.Part
+	g      Gain
+	whole  bool // the gain of the whole update; else one channel
+	bound  float64
+	source golden.Budget
+}
+
+// gainFaults lists the halves whose update is scaled, or has a dead or flipped
+// channel, by more than the yardstick's own errors do in any layer.
+func (p *ProbeProfile) gainFaults(b Budgets) []gainFault {
+	if p.SchemeUnknown != "" || p.float {
+		return nil
+	}
+	var out []gainFault
+	for _, part := range []engine.Part{engine.PartResidMid, engine.PartResidPost} {
+		var largest, surest float64
+		for _, l := range p.Layers {
+			if g, ok := l.Gains[part]; ok {
+				largest, surest = max(largest, abs(g.Yard)), max(surest, g.YardT)
+			}
+		}
+		for n, l := range p.Layers {
+			g, ok := l.Gains[part]
+			if !ok {
+				continue
+			}
+			if bound := b.Gain.Value * largest; over(abs(g.Got-g.Yard), bound) {
+				out = append(out, gainFault{layer: n, part: part, g: g, whole: true, bound: bound, source: b.Gain})
+			} else if bound := b.GainChannel.Value * surest; g.Channel >= 0 && over(abs(g.T), bound) && abs(g.Slope) > channelSlope {
+				out = append(out, gainFault{layer: n, part: part, g: g, bound: bound, source: b.GainChannel})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b gainFault) int { return a.layer - b.layer })
+	return out
+}
+
+// channelSlope is the smallest share of its update that a channel's error must
+// have to be called a fault of the channel.
+const channelSlope = 0.25
+
+func abs(x float64) float64 { return max(x, -x) }
+
+// locateProbes names the sources: every place out of budget that no other in its
+// layer explains. Layers don't explain each other, since each ran on the
+// candidate's own rows.
+func locateProbes(p *ProbeProfile, b Budgets) Locus {
+	if at := slices.IndexFunc(p.Embed, func(m Measure) bool { return over(m.Ratio(), p.Factors.Single.Value) }); at >= 0 {
+		return Locus{Row: 0, Kind: KindInput, Sources: []engine.Probe{engine.ProbeEmbed}, position: &at, Notes: []string{
+			fmt.Sprintf("the embedding of position %d is not that of its token: the input is wrong, not a layer", at)}}
+	}
+	faults, gains := p.faults(b), p.gainFaults(b)
+	loc := Locus{Row: -1}
+	healed := map[int]bool{}
+	layers := map[int]bool{}
+	for n := range p.Layers[:len(p.Layers)-1] {
+		if !healed[n] && p.heals(n, b) {
+			healed[n], healed[n+1] = true, true
+			if loc.Row < 0 {
+				loc.Row, loc.Kind = n+1, KindDump
+			}
+			loc.Notes = append(loc.Notes, healNote(n, 2))
+		}
+	}
+	for _, f := range faults {
+		if !healed[f.layer] {
+			layers[f.layer] = true
+		}
+	}
+	measurable := len(measured(p.column(wholeLayer)))
+	everywhere := len(layers) > 4 && 2*len(layers) > measurable
+	add := func(layer int, part engine.Part, position int) {
+		if loc.Row < 0 || layer+1 < loc.Row {
+			loc.Row, loc.Kind = layer+1, KindLayer
+		}
+		probe := engine.Block(layer, part)
+		if everywhere && len(loc.Sources) > 0 && !sameLayer(loc.Sources[0], layer) || slices.Contains(loc.Sources, probe) {
+			return
+		}
+		loc.Sources = append(loc.Sources, probe)
+		if position >= 0 && (loc.position == nil || position < *loc.position) {
+			loc.position = &position
+		}
+	}
+	for _, f := range faults {
+		if f.source && !healed[f.layer] {
+			add(f.layer, f.part, f.first)
+		}
+	}
+	for _, f := range gains {
+		if !healed[f.layer] && !layers[f.layer] {
+			add(f.layer, f.part, -1)
+		}
+	}
+	if everywhere {
+		loc.Kind = KindAllLayers
+		loc.Notes = append(loc.Notes, fmt.Sprintf("%d of %d layers are out of budget on the candidate's own rows: a fault of all layers", len(layers), measurable))
+	}
+	if loc.position != nil && *loc.position > 1 && loc.Row > 0 {
+		loc.Notes = append(loc.Notes, fmt.Sprintf("position %d is the first that is wrong, and those before it are right: a fault of the cache, a window or a position", *loc.position))
+	}
+	slices.SortStableFunc(loc.Sources, func(a, b engine.Probe) int { return depthOfProbe(a) - depthOfProbe(b) })
+	return loc
+}
+
+func sameLayer(p engine.Probe, layer int) bool { return depthOfProbe(p) == layer }
+
+// depthOfProbe is the probe's layer, -1 before the layers.
+func depthOfProbe(p engine.Probe) int {
+	if n, _, ok := p.Block(); ok {
+		return n
+	}
+	return -1
+}
+
+// heals reports whether layers n and n+1 are each out of budget while both
+// together are right: then the row between them is wrong in the dump alone.
+func (p *ProbeProfile) heals(n int, b Budgets) bool {
+	bound := p.boundsOf(p.column(wholeLayer), b).pooled.Value
+	one, two, both := p.Layers[n].Local, p.Layers[n+1].Local, p.Layers[n].Over
+	if both.Missing || !one.measured() || !two.measured() {
+		return false
+	}
+	least := min(one.All.Ratio(), two.All.Ratio())
+	return over(least, bound) && !over(both.Ratio(), bound) && least >= b.OneLayerShape.Value*both.Ratio()
+}
