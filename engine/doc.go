@@ -16,6 +16,12 @@
 // every float32, bfloat16 and scaled int8 value is exact, so that == on two of
 // them is bit identity of the values they came from (NaN excepted).
 //
+// Beside its dumps a candidate may offer places inside the model at every
+// position ([Response].Probes): NAME.probes.safetensors in a dump folder, the
+// file that {probes} or "probes" names for a program, [ProbeValues] for a Go
+// value. [Request].Probes says which are wanted. A name that is no place in any
+// model is malformed, as is a position that the case has no token for.
+//
 // # Programs as candidates
 //
 // [Exec] runs a command once per case, [Protocol] keeps one process that speaks

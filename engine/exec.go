@@ -85,13 +85,20 @@ var (
 // would need one is refused unless ProgramOptions.Shell asks for it. Inside any
 // argument these are replaced:
 //
-//	{ids}        the prompt's token ids, comma-separated
-//	{ids_file}   a file with the ids, one per line
-//	{text_file}  a file with the templated prompt, UTF-8
-//	{layers}     where to write the layer dump
-//	{logits}     where to write the logit dump
-//	{dir}        the folder of both: engine.json, case.json (for output_ids) and
-//	             case.probes.safetensors go there too
+//	{ids}          the prompt's token ids, comma-separated
+//	{ids_file}     a file with the ids, one per line
+//	{text_file}    a file with the templated prompt, UTF-8
+//	{probe_names}  the probes that are wanted, comma-separated; empty where that is
+//	               left to the program
+//	{layers}       where to write the layer dump
+//	{logits}       where to write the logit dump
+//	{probes}       where to write the probes, a safetensors file
+//	{dir}          the folder of all three: engine.json and case.json (for
+//	               output_ids) go there too
+//
+// An empty {probe_names} is an empty argument; a shell drops it unless it is
+// quoted. Probes at positions behind the prompt need the output_ids of a
+// case.json: without them nobody can tell what was run there.
 //
 // {{word}} stands for the text {word}. A line that names no way to learn the
 // prompt, no place for the answer, or another placeholder is a *CommandError.
@@ -103,7 +110,7 @@ var (
 // Exit code 0 says that the answer is complete, 77 that the case is unsupported
 // (the last line of standard error says why), anything else that there is none.
 func Exec(commandLine string, o ProgramOptions) (*ExecCandidate, error) {
-	c, err := parseCommand(commandLine, o.Shell, placeIDs, placeIDsFile, placeTextFile, placeLayers, placeLogits, placeDir)
+	c, err := parseCommand(commandLine, o.Shell, placeIDs, placeIDsFile, placeTextFile, placeProbeNames, placeLayers, placeLogits, placeProbes, placeDir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +119,7 @@ func Exec(commandLine string, o ProgramOptions) (*ExecCandidate, error) {
 		names []string
 	}{
 		{"the prompt", []string{placeIDs, placeIDsFile, placeTextFile}},
-		{"the answer's place", []string{placeLayers, placeLogits, placeDir}},
+		{"the answer's place", []string{placeLayers, placeLogits, placeProbes, placeDir}},
 	} {
 		if !c.uses(need.names...) {
 			return nil, &CommandError{Command: commandLine, Offset: -1,
@@ -147,7 +154,7 @@ func (e *ExecCandidate) Info(ctx context.Context) (Info, error) {
 	if info := e.known(); info != nil {
 		return *info, nil
 	}
-	d, err := e.answer(ctx, SmokeRight(), false)
+	d, err := e.answer(ctx, Request{Case: SmokeRight()}, false)
 	if d == nil {
 		return Info{}, err
 	}
@@ -197,7 +204,7 @@ func (e *ExecCandidate) declared(d *answerDir) (Info, error) {
 // *ProcessError when there is no answer; a *SetupError when the program can't
 // be run at all.
 func (e *ExecCandidate) Run(ctx context.Context, req Request) (*Response, error) {
-	d, err := e.answer(ctx, req.Case, true)
+	d, err := e.answer(ctx, req, true)
 	if err != nil {
 		if d != nil {
 			d.remove()
@@ -212,9 +219,9 @@ func (e *ExecCandidate) Run(ctx context.Context, req Request) (*Response, error)
 	return d.read(ctx, req.Case, info, e.cmd.uses(placeIDs, placeIDsFile))
 }
 
-// answer runs the program on one case; dumps says whether it must write one. The
+// answer runs the program on one request; dumps says whether it must write one. The
 // folder is nil when it did not run.
-func (e *ExecCandidate) answer(ctx context.Context, c Case, dumps bool) (*answerDir, error) {
+func (e *ExecCandidate) answer(ctx context.Context, req Request, dumps bool) (*answerDir, error) {
 	select {
 	case e.turn <- struct{}{}:
 		defer func() { <-e.turn }()
@@ -224,13 +231,15 @@ func (e *ExecCandidate) answer(ctx context.Context, c Case, dumps bool) (*answer
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	c := req.Case
 	d, err := newAnswerDir(e.o.TempDir, c)
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{
 		placeIDsFile: d.idsFile(), placeTextFile: d.textFile(),
-		placeLayers: d.layers(), placeLogits: d.logits(), placeDir: d.out,
+		placeLayers: d.layers(), placeLogits: d.logits(), placeProbes: d.probes(), placeDir: d.out,
+		placeProbeNames: joinProbes(req.Probes),
 	}
 	if e.cmd.uses(placeIDs) {
 		values[placeIDs] = joinIDs(c.TokenIDs, ",")

@@ -72,6 +72,14 @@ func joinIDs(ids []int, sep string) string {
 	return strings.Join(s, sep)
 }
 
+func joinProbes(probes []Probe) string {
+	s := make([]string, len(probes))
+	for i, p := range probes {
+		s[i] = string(p)
+	}
+	return strings.Join(s, ",")
+}
+
 // empty is true when the program wrote no dump.
 func (d *answerDir) empty() bool {
 	for _, path := range []string{d.layers(), d.logits(), d.probes()} {
@@ -128,7 +136,7 @@ func (d *answerDir) read(ctx context.Context, c Case, info Info, handed bool) (r
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []*string{&resp.Files.Layers, &resp.Files.Logits} {
+	for _, f := range []*string{&resp.Files.Layers, &resp.Files.Logits, &resp.Files.Probes} {
 		*f = d.inMessage(*f)
 	}
 	for i, n := range resp.Notes {

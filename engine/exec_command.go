@@ -25,12 +25,14 @@ func (e *CommandError) Error() string {
 
 // Placeholders of the command line of [Exec].
 const (
-	placeIDs      = "ids"
-	placeIDsFile  = "ids_file"
-	placeTextFile = "text_file"
-	placeLayers   = "layers"
-	placeLogits   = "logits"
-	placeDir      = "dir"
+	placeIDs        = "ids"
+	placeIDsFile    = "ids_file"
+	placeTextFile   = "text_file"
+	placeProbeNames = "probe_names"
+	placeLayers     = "layers"
+	placeLogits     = "logits"
+	placeProbes     = "probes"
+	placeDir        = "dir"
 )
 
 // placeholder is {word}, or {{word}} for the text {word} itself.
@@ -98,14 +100,19 @@ func (c command) argv(values map[string]string) ([]string, error) {
 			if strings.HasPrefix(p, "{{") {
 				return p[1 : len(p)-1]
 			}
-			v := values[strings.Trim(p, "{}")]
+			name := strings.Trim(p, "{}")
+			v := values[name]
 			switch {
+			case name == placeProbeNames && v == "": // none are wanted
 			case c.shell && !plain.MatchString(v):
 				err = &CommandError{Command: c.line, Offset: -1,
 					Why: fmt.Sprintf("%s: got %q, which a shell would take apart: use another folder for temporary files", p, v)}
 			case len(v) > maxArgument:
-				err = &CommandError{Command: c.line, Offset: -1,
-					Why: fmt.Sprintf("%s: got %d bytes, want at most %d in one argument: use {%s}", p, len(v), maxArgument, placeIDsFile)}
+				why := fmt.Sprintf("%s: got %d bytes, want at most %d in one argument", p, len(v), maxArgument)
+				if name == placeIDs {
+					why += ": use {" + placeIDsFile + "}"
+				}
+				err = &CommandError{Command: c.line, Offset: -1, Why: why}
 			}
 			return v
 		})

@@ -98,8 +98,8 @@ func TestCommandRefusedBeforeAnythingRuns(t *testing.T) {
 		"":                  "got no program",
 		"  ":                "got no program",
 		"'' {ids} {dir}":    "got no program",
-		"a {ids} {dirs}":    "at byte 8: got the placeholder {dirs}, want {ids}, {ids_file}, {text_file}, {layers}, {logits}, {dir}",
-		"a {ids} {{dir}}":   "can't know the answer's place: got none of {layers}, {logits}, {dir}",
+		"a {ids} {dirs}":    "at byte 8: got the placeholder {dirs}, want {ids}, {ids_file}, {text_file}, {probe_names}, {layers}, {logits}, {probes}, {dir}",
+		"a {ids} {{dir}}":   "can't know the answer's place: got none of {layers}, {logits}, {probes}, {dir}",
 		"a {layers}":        "can't know the prompt: got none of {ids}, {ids_file}, {text_file}",
 		"a {ids} {dir} 'b ": "a single quote",
 	} {

@@ -71,3 +71,32 @@ func ExampleFunc() {
 	fmt.Println(answer.Layers.Header().Rows, "rows")
 	// Output: 2 rows
 }
+
+// A Go value that offers two places at both positions of a prompt: the more
+// places there are, the more exactly a fault is located.
+func ExampleFunc_probes() {
+	candidate := engine.Func{
+		Side: engine.Info{Name: "constant"},
+		Answer: func(_ context.Context, req engine.Request) (*engine.Response, error) {
+			positions := len(req.Case.TokenIDs)
+			return &engine.Response{PromptIDs: req.Case.TokenIDs, Probes: engine.ProbeValues{
+				engine.ProbeEmbed:             {Rows: positions, Width: 2, Data: []float32{1, 2, 3, 4}},
+				engine.Block(0, engine.PartQ): {Rows: positions, Width: 3, Data: []float32{1, 2, 3, 4, 5, 6}},
+			}}, nil
+		},
+	}
+	answer, err := candidate.Run(context.Background(), engine.Request{Case: engine.Case{Name: "x", Text: "ab", TokenIDs: []int{64, 65}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range answer.Probes.Probes() {
+		m, err := answer.Probes.Matrix(p)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(p, "at position 1:", m.Row(1))
+	}
+	// Output:
+	// blocks.0.q at position 1: [4 5 6]
+	// embed at position 1: [3 4]
+}

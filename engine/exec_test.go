@@ -115,6 +115,72 @@ func TestExecLogitsWithoutTokens(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
+// wantIDProbes demands the probes of idProbes for the ids of request.
+func wantIDProbes(t *testing.T, r *engine.Response) {
+	t.Helper()
+	require.NotNil(t, r.Probes)
+	require.Equal(t, []engine.Probe{engine.ProbeEmbed, engine.ProbeFinalNorm}, r.Probes.Probes())
+	for p, want := range map[engine.Probe][]float32{engine.ProbeEmbed: {4, 5}, engine.ProbeFinalNorm: {-4}} {
+		m, err := r.Probes.Matrix(p)
+		require.NoError(t, err)
+		require.Equal(t, engine.Matrix{Rows: len(want), Width: 1, Data: want}, m, p)
+	}
+}
+
+// TestExecAnswersWithProbes: probes alone are an answer.
+func TestExecAnswersWithProbes(t *testing.T) {
+	e, temp := execFake(t, "probes", engine.ProgramOptions{})
+	r, err := e.Run(t.Context(), request("x"))
+	require.NoError(t, err)
+	require.Nil(t, r.Layers)
+	require.Equal(t, engine.ResponseFiles{Probes: "{dir}/case.probes.safetensors"}, r.Files)
+	wantIDProbes(t, r)
+	require.NoError(t, r.Close())
+	requireEmpty(t, temp)
+	requireClosed(t, temp)
+}
+
+// TestExecProbePlaceholders: {probes} is a place for an answer, {probe_names} are
+// the names that the request wants.
+func TestExecProbePlaceholders(t *testing.T) {
+	probes := filepath.Join(folder(t, map[string]string{"p": idProbes([]int{4, 5})}), "p")
+	wanted := []engine.Probe{engine.ProbeEmbed, engine.Block(3, engine.PartQRope)}
+	for _, tt := range []struct {
+		line   string
+		shell  bool
+		probes []engine.Probe
+		want   string
+	}{
+		{`sh -c 'cp "$1" "$2"; printf %s "$# $3" > "$4"' sh FILE {probes} {probe_names} SEEN {ids}`, false, wanted, "5 embed,blocks.3.q_rope"},
+		{`sh -c 'cp "$1" "$2"; printf %s "$# $3" > "$4"' sh FILE {probes} {probe_names} SEEN {ids}`, false, nil, "5 "},
+		{`cp FILE {probes}; printf %s {ids}_'{probe_names}' > SEEN`, true, wanted, "4,5_embed,blocks.3.q_rope"},
+		{`cp FILE {probes}; printf %s {ids}_'{probe_names}' > SEEN`, true, nil, "4,5_"},
+	} {
+		seen := filepath.Join(t.TempDir(), "seen")
+		line := strings.NewReplacer("FILE", "'"+probes+"'", "SEEN", "'"+seen+"'").Replace(tt.line)
+		e, err := engine.Exec(line, engine.ProgramOptions{Info: float32Side, Shell: tt.shell})
+		require.NoError(t, err)
+		req := request("x")
+		req.Probes = tt.probes
+		r, err := e.Run(t.Context(), req)
+		require.NoError(t, err, line)
+		wantIDProbes(t, r)
+		require.NoError(t, r.Close())
+		got, err := os.ReadFile(seen)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, string(got), line)
+	}
+	e, err := engine.Exec("true {probes} {probe_names} {ids}", engine.ProgramOptions{Info: float32Side})
+	require.NoError(t, err)
+	req := request("x")
+	req.Probes = make([]engine.Probe, 200_000)
+	_, err = e.Run(t.Context(), req)
+	var bad *engine.CommandError
+	require.ErrorAs(t, err, &bad)
+	require.Contains(t, err.Error(), "{probe_names}: got 199999 bytes, want at most 126976 in one argument")
+	require.NotContains(t, err.Error(), "{ids_file}")
+}
+
 func TestExecNotes(t *testing.T) {
 	e, _ := execFake(t, "trailer", engine.ProgramOptions{})
 	r, err := e.Run(t.Context(), request("x"))
@@ -151,6 +217,7 @@ func TestExecBrokenAnswers(t *testing.T) {
 		{"undeclared", &engine.Info{Name: "no types"}, "engine.json", false, `key "layers"`},
 		{"other types", float32Side, "engine.json", false, `layers: got "int8-scaled", want "f32"`},
 		{"broken engine.json", nil, "engine.json", false, "got the end"},
+		{"probes of no model", nil, "case.probes.safetensors", false, `engine: probe file {dir}/case.probes.safetensors: name of a tensor: got "hidden", want embed`},
 		{"device", nil, "case.layers.bin", false, "file type"},
 		{"folder", nil, "case.layers.bin", false, "file type"},
 	} {

@@ -52,6 +52,16 @@ func floatDump(text string, ids []int) []byte {
 	return []byte(raw(layerHeader(2, uint64(len(ids)), dumpfmt.Fingerprint(text), 1), rows))
 }
 
+// idProbes are two probes of width 1: the ids as the embedding, and the negative
+// of the first alone as the final norm.
+func idProbes(ids []int) string {
+	rows := make([]float32, len(ids))
+	for i, id := range ids {
+		rows[i] = float32(id)
+	}
+	return probeBytes(tensor{"embed", "F32", []int{len(ids), 1}, raw(rows)}, tensor{"final_norm", "F32", []int{1, 1}, raw(-rows[0])})
+}
+
 // fakeExec is a program for Exec: MODE {ids_file} {text_file} {dir} [ARG].
 func fakeExec(args []string) error {
 	mode, dir := args[0], args[3]
@@ -124,6 +134,10 @@ func fakeExec(args []string) error {
 	case "output ids":
 		err = errors.Join(write("case.json", `{"text":"foobar","token_ids":[4,5],"output_ids":[6]}`),
 			write("case.logits.bin", int32Logits))
+	case "probes":
+		return write("case.probes.safetensors", idProbes(ids))
+	case "probes of no model":
+		err = write("case.probes.safetensors", probeBytes(tensor{"hidden", "F32", []int{1, 1}, raw(float32(1))}))
 	case "other types":
 		err = write("engine.json", `{"name":"fake","layers":"int8-scaled"}`)
 	case "trailer":
@@ -207,7 +221,7 @@ func fakeProtocol(args []string) error {
 			DecodeSteps int      `json:"decode_steps"`
 			Stop        []int    `json:"stop"`
 			Probes      []string `json:"probes"`
-			Out         struct{ Dir, Layers, Logits string }
+			Out         struct{ Dir, Layers, Logits, Probes string }
 		}
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
@@ -259,6 +273,15 @@ func fakeProtocol(args []string) error {
 		case "told":
 			told := fmt.Sprintf(`{"text":%q,"token_ids":[5]}`, req.Text)
 			if err := os.WriteFile(filepath.Join(req.Out.Dir, "case.json"), []byte(told), 0o666); err != nil {
+				return err
+			}
+		case "probes":
+			if err := os.WriteFile(req.Out.Probes, []byte(idProbes(req.TokenIDs)), 0o666); err != nil {
+				return err
+			}
+		case "probes of no model":
+			data := probeBytes(tensor{"hidden", "F32", []int{1, 1}, raw(float32(1))})
+			if err := os.WriteFile(req.Out.Probes, []byte(data), 0o666); err != nil {
 				return err
 			}
 		case "other types":

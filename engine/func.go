@@ -17,6 +17,11 @@ import (
 //			return &engine.Response{Layers: layers, PromptIDs: req.Case.TokenIDs}, err
 //		},
 //	}
+//
+// Places inside the model go into Response.Probes, one Matrix each over all
+// positions:
+//
+//	probes := engine.ProbeValues{engine.Block(0, engine.PartQ): {Rows: len(req.Case.TokenIDs), Width: 64, Data: q}}
 type Func struct {
 	Side   Info
 	Answer func(ctx context.Context, req Request) (*Response, error)

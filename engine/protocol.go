@@ -39,13 +39,15 @@ var (
 //
 //	→ {"plumbline":1}
 //	← {"plumbline":1,"name":"my engine","layers":"f32","logits":"f32","probes":["embed"],"smoke":true}
-//	→ {"case":"a","token_ids":[1,2],"text":"…","decode_steps":0,"stop":[],"probes":[],"out":{"dir":"…","layers":"…","logits":"…"}}
+//	→ {"case":"a","token_ids":[1,2],"text":"…","decode_steps":0,"stop":[],"probes":[],"out":{"dir":"…","layers":"…","logits":"…","probes":"…"}}
 //	← {"ok":true}, or {"unsupported":"why"}, or {"error":"what"}
 //
 // decode_steps are the tokens to decode behind the prompt, 0 for as many as the
 // program likes; an id of stop ends the output and is its last. What it decoded
 // it tells in case.json (output_ids), and there too which ids it ran if those
-// were not token_ids.
+// were not token_ids. probes are the places that are wanted beside the dumps,
+// none where that is left to the program; positions behind the prompt need
+// output_ids.
 //
 // Capabilities are name (required), layers and logits (as in engine.json; a dump
 // of an undeclared type is refused), version, dtype, weights, activations,
@@ -210,7 +212,7 @@ func (p *ProtocolCandidate) exchange(ctx context.Context, d *answerDir, req Requ
 		stop = []int{}
 	}
 	line, err := wireLine(wireRequest{Case: name, TokenIDs: req.Case.TokenIDs, Text: req.Case.Text,
-		DecodeSteps: req.DecodeSteps, Stop: stop, Probes: probes, Out: wireOut{Dir: d.out, Layers: d.layers(), Logits: d.logits()}})
+		DecodeSteps: req.DecodeSteps, Stop: stop, Probes: probes, Out: wireOut{Dir: d.out, Layers: d.layers(), Logits: d.logits(), Probes: d.probes()}})
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type wireOut struct {
 	Dir    string `json:"dir"`
 	Layers string `json:"layers"`
 	Logits string `json:"logits"`
+	Probes string `json:"probes"`
 }
 
 // wireLine renders v as one line.

@@ -100,7 +100,8 @@ func TestProtocolRequest(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"case": "request:" + seen, "token_ids": []any{4.0, 5.0}, "text": "foobar", "decode_steps": 8.0, "probes": []any{"embed"},
 		"stop": []any{7.0, 2.0},
-		"out":  map[string]any{"dir": dir, "layers": filepath.Join(dir, "case.layers.bin"), "logits": filepath.Join(dir, "case.logits.bin")},
+		"out": map[string]any{"dir": dir, "layers": filepath.Join(dir, "case.layers.bin"), "logits": filepath.Join(dir, "case.logits.bin"),
+			"probes": filepath.Join(dir, "case.probes.safetensors")},
 	}, got)
 
 	// What there is none of is an empty list, which a program can walk.
@@ -115,6 +116,13 @@ func TestProtocolRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{5}, r.PromptIDs, "unless it tells others")
 	require.NoError(t, r.Close())
+
+	r, err = f.Run(t.Context(), request("probes"))
+	require.NoError(t, err)
+	require.Equal(t, engine.ResponseFiles{Layers: "{dir}/case.layers.bin", Probes: "{dir}/case.probes.safetensors"}, r.Files)
+	wantIDProbes(t, r)
+	require.NoError(t, r.Close())
+	requireClosed(t, f.tempDir)
 	require.NoError(t, f.Close())
 }
 
@@ -135,6 +143,7 @@ func TestProtocolBadAnswers(t *testing.T) {
 		{"endless", malformed, true, "line of more than 1048576 bytes"},
 		{"nothing", malformed, true, "got ok, and no dump was written"},
 		{"half file", malformed, false, "8 of 16 bytes after byte 0x20"},
+		{"probes of no model", malformed, false, `got "hidden", want embed`},
 		{"other types", malformed, false, `layers: got "int8-scaled", want "f32"`},
 		{"reply:loading the model", malformed, true, `got no JSON object ("loading the model"); standard output is for answers alone`},
 		{"reply:", malformed, true, "got no JSON object"},
@@ -176,7 +185,7 @@ func TestProtocolBadAnswers(t *testing.T) {
 				require.Equal(t, tt.name == "late", dead.TimedOut)
 			}
 			require.ErrorContains(t, err, tt.want)
-			if tt.name != "half file" && tt.name != "other types" && tt.kind == malformed {
+			if tt.restarted && tt.kind == malformed {
 				require.ErrorContains(t, err, "case ")
 			}
 			require.NoError(t, f.ask("good"))

@@ -26,8 +26,9 @@ const programHelp = `--exec runs a program as the candidate, once per case. The 
 apart without a shell (--shell asks for one); in its arguments are replaced:
   {ids}        the token ids, comma-separated    {layers}  where the layer dump goes
   {ids_file}   a file of ids, one per line       {logits}  where the logit dump goes
-  {text_file}  a file with the templated prompt  {dir}     the folder of both; there
-               go engine.json, case.json (output_ids) and case.probes.safetensors too
+  {text_file}  a file with the templated prompt  {probes}  where the probes go
+  {probe_names}  wanted probes, comma-separated  {dir}     the folder of all three; there
+               go engine.json and case.json (output_ids) too
 {{word}} stands for {word}. The types of the dumps are declared by the engine.json
 that the program writes, or by --layers and --logits. Exit code 0 says that the
 answer is complete, 77 that the case is unsupported (the last line of standard
@@ -37,7 +38,7 @@ error says why), anything else that there is none.
 with one line each:
   {"plumbline":1}  →  {"plumbline":1,"name":"mine","layers":"f32","smoke":true}
   {"case":"a","token_ids":[1,2],"text":"…","decode_steps":8,"stop":[],"probes":[],
-   "out":{"dir":"…","layers":"…","logits":"…"}}
+   "out":{"dir":"…","layers":"…","logits":"…","probes":"…"}}
                    →  {"ok":true} or {"unsupported":"why"} or {"error":"what"}
 
 A program that takes longer than --timeout is ended, with what it started.`

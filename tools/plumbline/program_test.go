@@ -324,7 +324,7 @@ func TestProgramHelp(t *testing.T) {
 	for _, command := range []string{"gate", "selftest"} {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitDone, run([]string{command, "--help"}, &out, &errs))
-		for _, want := range []string{"{ids_file}", "{text_file}", "{layers}", "{logits}", "{dir}", "Examples:", "77"} {
+		for _, want := range []string{"{ids_file}", "{text_file}", "{probe_names}", "{layers}", "{logits}", "{probes}", "{dir}", "Examples:", "77"} {
 			assert.Contains(t, out.String(), want, command)
 		}
 	}
