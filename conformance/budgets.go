@@ -27,6 +27,10 @@ type Budgets struct {
 	// Float bounds a float32 candidate against the float32 engine's own error
 	// from float64.
 	Float Factors
+	// OwnRows and OwnRowsFloat are the same for one layer on the candidate's own rows
+	// of all positions: Median bounds the error over the positions, Single that of
+	// one position.
+	OwnRows, OwnRowsFloat Factors
 	// Golden bounds the reference engine, in multiples of the golden's own error
 	// from float64 (at least one rounding).
 	Golden golden.Budget
@@ -89,6 +93,9 @@ type Budgets struct {
 const (
 	ofEmulation = "the int8 emulation's own error on the same prompt"
 	ofFloat     = "the float32 engine's own error from float64 on the same prompt"
+
+	ofEmulationOnRows = "the int8 emulation's own error on the same rows"
+	ofFloatOnRows     = "the float32 engine's own error from float64 on the same rows"
 )
 
 // DefaultBudgets returns the bounds with the measurements they come from. The
@@ -108,6 +115,14 @@ func DefaultBudgets() Budgets {
 				"transformers reaches 1.2 accumulated and 2.1 local on one prompt; twice that leaves room for another order of summation"),
 			Single: golden.Of(1, 6, ofFloat,
 				"transformers reaches 1.2 accumulated and 2.1 local on one prompt; three times that leaves room for another order of summation"),
+		},
+		OwnRows: Factors{
+			Median: golden.Of(1, 2, ofEmulationOnRows+", over all positions", "to be measured"),
+			Single: golden.Of(1, 3, ofEmulationOnRows+" at the position", "to be measured"),
+		},
+		OwnRowsFloat: Factors{
+			Median: golden.Of(1, 4, ofFloatOnRows+", over all positions", "to be measured"),
+			Single: golden.Of(1, 6, ofFloatOnRows+" at the position", "to be measured"),
 		},
 		Golden: golden.Of(1, 4, "the golden's own error from float64, as its manifest records it",
 			"the engine and transformers each stray that far from float64, in independent directions; 1.6 was seen"),

@@ -79,7 +79,7 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 		own, err = yard.EmulateEmbedding(ctx, a.scheme, ids)
 		return want, own, err
 	}
-	return t, g.budgets.Int8, nil
+	return t, g.budgets.OwnRows, nil
 }
 
 // floatLayers has float64 as the truth and float32 as the yardstick.
@@ -105,7 +105,7 @@ func (g *gatherer) floatLayers() (layerTruth, Factors, error) {
 			want, err = embeddings(double, ids)
 			return want, want, err
 		},
-	}, g.budgets.Float, nil
+	}, g.budgets.OwnRowsFloat, nil
 }
 
 func embeddings(ref engine.Reference, ids []int) ([][]float64, error) {
