@@ -68,7 +68,7 @@ func anotherPrompt(s Sides) engine.Candidate {
 		for i := range cases {
 			next := cases[(at+1+i)%len(cases)]
 			if next.Text != req.Case.Text {
-				return s.Candidate.Run(ctx, engine.Request{Case: next})
+				return s.Candidate.Run(ctx, engine.Request{Case: next, Probes: req.Probes})
 			}
 		}
 		return nil, fmt.Errorf("mutant: another-prompt: case %q: got no case with another text among %d", req.Case.Name, len(cases))

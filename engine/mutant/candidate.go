@@ -20,7 +20,8 @@ type Sides struct {
 }
 
 // Candidate returns a candidate with the fault, planted at a layer or row (see
-// Place). A wrapped candidate lists cases if the clean one does.
+// Place). A wrapped candidate lists cases if the clean one does, and is asked for
+// the probes that the faulty one is asked for.
 func (m Mutant) Candidate(s Sides, at int) (engine.Candidate, error) {
 	if !m.InCandidate() {
 		return nil, m.unsupported("a candidate")
@@ -49,6 +50,8 @@ func (m Mutant) Candidate(s Sides, at int) (engine.Candidate, error) {
 		return m.answer(s), nil
 	case m.output != nil:
 		return m.candidateOutput(s, at), nil
+	case m.probes != nil:
+		return m.candidateProbes(s, at), nil
 	}
 	return wrap(s.Candidate, func(ctx context.Context, req engine.Request) (*engine.Response, error) {
 		resp, err := s.Candidate.Run(ctx, req)

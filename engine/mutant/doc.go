@@ -6,7 +6,7 @@
 //
 // [All] lists the mutants. A mutant changes what it says and nothing else: a
 // tensor that it doesn't touch is the same memory as before, rows that it
-// doesn't touch have the same bits. There are four kinds.
+// doesn't touch have the same bits. There are five kinds.
 //
 //   - Engine faults deviate in a checkpoint's tensors, in the constants of a
 //     layer, or in what engine.Fault can express. [Mutant.Weights] plants them;
@@ -22,6 +22,11 @@
 //     so far: the fault is the only one. A side that can't be run so, as one with
 //     recorded answers, is an error then.
 //   - Answer faults replace a candidate's answers as a whole.
+//   - Probe faults spoil the probes of a candidate's answer, and nothing of an
+//     answer without.
+//
+// Faults of the capture leave the probes of an answer as they are. Those of the
+// decode leave the positions whose tokens are still the clean side's.
 //
 // # Where a fault must be named
 //
@@ -34,5 +39,6 @@
 //
 // The package computes no forward pass and judges nothing. Effects are as large
 // as the model makes them: what an int8 row can't show (norm-eps) is said in
-// the mutant's documentation. Whole captures and outputs are held in memory.
+// the mutant's documentation. Whole captures, outputs and probes are held in
+// memory.
 package mutant

@@ -43,6 +43,7 @@ type Mutant struct {
 	rows   rowFault
 	output outputFault
 	answer answerFault
+	probes probeFault
 	// referenceRows and candidateRows say whose captures rows can spoil.
 	referenceRows, candidateRows bool
 }
@@ -55,13 +56,13 @@ func (m Mutant) InReference() bool { return m.weights != nil || m.referenceRows 
 
 // InCandidate is true when Candidate can plant the fault.
 func (m Mutant) InCandidate() bool {
-	return m.weights != nil || m.candidateRows || m.output != nil || m.answer != nil
+	return m.weights != nil || m.candidateRows || m.output != nil || m.answer != nil || m.probes != nil
 }
 
 // All returns every mutant: faults of the engine first, then of the capture, of
-// the decode, and of the answer as a whole.
+// the decode, of the answer as a whole, and of its probes.
 func All() []Mutant {
-	return slices.Concat(engineFaults(), captureFaults(), outputFaults(), answerFaults())
+	return slices.Concat(engineFaults(), captureFaults(), outputFaults(), answerFaults(), probeFaults())
 }
 
 // Lookup returns the mutant with the name.

@@ -24,7 +24,8 @@ func (m Mutant) candidateOutput(s Sides, at int) engine.Candidate {
 	})
 }
 
-// spoilAnswer replaces an answer's logits and tokens.
+// spoilAnswer replaces an answer's logits and tokens. Of its probes the positions
+// up to the last token that is still the clean side's are left.
 func (m Mutant) spoilAnswer(ctx context.Context, c engine.Candidate, req engine.Request, resp *engine.Response, at int) error {
 	info, err := c.Info(ctx)
 	if err != nil {
@@ -48,6 +49,10 @@ func (m Mutant) spoilAnswer(ctx context.Context, c engine.Candidate, req engine.
 		}
 	}
 	_, vocab := resp.Logits.Shape()
+	before, prompt := slices.Clone(o.ids), len(req.Case.TokenIDs)
+	if resp.PromptIDs != nil {
+		prompt = len(resp.PromptIDs)
+	}
 	if err := m.output(ctx, site, o); err != nil {
 		return err
 	}
@@ -56,6 +61,11 @@ func (m Mutant) spoilAnswer(ctx context.Context, c engine.Candidate, req engine.
 	}
 	if err := resp.Logits.Close(); err != nil {
 		return err
+	}
+	if n := common(before, o.ids); n < len(before) {
+		if err := cutProbes(resp, prompt, n); err != nil {
+			return err
+		}
 	}
 	resp.Logits = logits{o.rows, vocab}
 	if resp.OutputIDs != nil {

@@ -12,9 +12,9 @@ import (
 //
 // A fault of the decode path (a stale cache row, a position off by one in
 // decode, the wrong token embedded, padding that isn't masked) acts on captures
-// token by token and on decodes alone: the batched prefill, the float64 model, the
-// checkpoint, the norms and the head are the clean side's, since they are what
-// such a fault is seen against. Other engine faults are in all of it. A capture
+// token by token and on decodes alone: the batched prefill, a layer over all
+// positions, the float64 model, the checkpoint, the norms and the head are the
+// clean side's, since they are what such a fault is seen against. Other engine faults are in all of it. A capture
 // fault is in what Capture returns, an output fault in what Decode and DecodeBatch
 // return, and nowhere else.
 func (m Mutant) Reference(clean engine.Reference, open func(engine.Weights) (engine.Reference, error), at int) (engine.Reference, error) {

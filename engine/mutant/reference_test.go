@@ -85,6 +85,11 @@ func decodeEach(ctx context.Context, ref engine.Reference, prompts, forced [][]i
 	return rows, nil
 }
 
+// LayerAll is a layer of the emulation.
+func (s standIn) LayerAll(ctx context.Context, n int, in, mid [][]float64) (engine.LayerRun, error) {
+	return s.e.EmulateLayer(ctx, engine.Scheme{}, n, in, mid)
+}
+
 func (s standIn) Float32() (engine.Reference, error) { return s, nil }
 
 func (s standIn) Float64() (engine.Reference, error) { return s, nil }
@@ -202,5 +207,37 @@ func TestEngineFaultsOfAReference(t *testing.T) {
 		batch, err := ref.DecodeBatch(t.Context(), [][]int{ids}, [][]int{forced.Forced})
 		require.NoError(t, err)
 		assert.Equal(t, [][][]float64{wantDecode.Logits}, batch, name)
+	}
+}
+
+// A layer over all positions is the faulty engine's, and of a fault that only the
+// decode path has, or that is none of the engine's, the clean one's.
+func TestLayerOverAllPositionsGoesThrough(t *testing.T) {
+	clean, ids := newReference(t), prompt(t)[:5]
+	in, err := clean.e.EmulateEmbedding(t.Context(), engine.Scheme{}, ids)
+	require.NoError(t, err)
+	mid := slices.Clone(in)
+	slices.Reverse(mid)
+	good, err := clean.LayerAll(t.Context(), 3, in, mid)
+	require.NoError(t, err)
+	for _, m := range All() {
+		if !m.InReference() {
+			continue
+		}
+		ref, err := m.Reference(clean, func(w engine.Weights) (engine.Reference, error) { return open(w), nil }, 3)
+		require.NoError(t, err)
+		got, err := ref.LayerAll(t.Context(), 3, in, mid)
+		require.NoError(t, err)
+		want := good
+		if m.weights != nil && !m.decode {
+			faulty, err := m.Weights(clean.Weights(), 3)
+			require.NoError(t, err)
+			want, err = open(faulty).LayerAll(t.Context(), 3, in, mid)
+			require.NoError(t, err)
+		}
+		assert.Equal(t, want, got, m.Name)
+		if m.Name == "rope-base" {
+			assert.NotEqual(t, good, got, m.Name)
+		}
 	}
 }

@@ -13,6 +13,13 @@ import (
 // from one run of its prompt, with a residual capture, the tokens of a greedy
 // decode and their logits, all in memory. The decode ends with a stop id of the
 // case, or after Request.DecodeSteps tokens (0: engine.DefaultMaxNew).
+//
+// The probes of Request.Probes are of the same run, as float32, at every position
+// of the prompt and of the tokens that were fed back: all that were chosen but the
+// last. With NoLogits they are of the prompt alone. k_rope and v are what the KV
+// cache is given, and inputs of linears are not yet rounded, as in EmulateLayer; a
+// name that the model doesn't have is an error of engine.Probe.Width. Logits as
+// integers without a scale are no probe. No name was asked: no probes.
 func (e *Emulation) Candidate(scheme engine.Scheme, opts ...CandidateOption) engine.Candidate {
 	c := candidate{e: e, scheme: scheme}
 	for _, o := range opts {
@@ -63,26 +70,30 @@ func (c candidate) Info(context.Context) (engine.Info, error) {
 }
 
 func (c candidate) Run(ctx context.Context, req engine.Request) (*engine.Response, error) {
+	probes, err := c.e.probes(req.Probes, len(req.Case.TokenIDs), c.codes)
+	if err != nil {
+		return nil, err
+	}
 	if req.NoLogits {
-		rows, steps, err := c.e.lastRows(ctx, c.scheme, req.Case.TokenIDs)
+		rows, steps, err := c.e.lastRows(ctx, c.scheme, req.Case.TokenIDs, probes)
 		if err != nil {
 			return nil, err
 		}
-		return &engine.Response{PromptIDs: slices.Clone(req.Case.TokenIDs),
+		return &engine.Response{PromptIDs: slices.Clone(req.Case.TokenIDs), Probes: probes.values(),
 			Layers: &capture{rows: rows, steps: steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)}}, nil
 	}
 	if c.codes {
-		return answer[int32](ctx, c, req)
+		return answer[int32](ctx, c, req, probes)
 	}
-	return answer[float32](ctx, c, req)
+	return answer[float32](ctx, c, req, probes)
 }
 
-func answer[T float32 | int32](ctx context.Context, c candidate, req engine.Request) (*engine.Response, error) {
+func answer[T float32 | int32](ctx context.Context, c candidate, req engine.Request, p *probes) (*engine.Response, error) {
 	maxNew := req.DecodeSteps
 	if maxNew == 0 {
 		maxNew = engine.DefaultMaxNew
 	}
-	d, err := decode[T](ctx, c.e, c.scheme, req.Case.TokenIDs, maxNew, req.Case.Stop)
+	d, err := decode[T](ctx, c.e, c.scheme, req.Case.TokenIDs, maxNew, req.Case.Stop, p)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +103,7 @@ func answer[T float32 | int32](ctx context.Context, c candidate, req engine.Requ
 	}
 	return &engine.Response{
 		Layers: &capture{rows: d.rows, steps: d.steps, fingerprint: dumpfmt.Fingerprint(req.Case.Text)},
-		Logits: logits, OutputIDs: d.ids, PromptIDs: slices.Clone(req.Case.TokenIDs),
+		Logits: logits, Probes: p.values(), OutputIDs: d.ids, PromptIDs: slices.Clone(req.Case.TokenIDs),
 	}, nil
 }
 

@@ -43,7 +43,7 @@ func TestCandidateAnswersWithACapture(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{4, 2}, resp.PromptIDs)
 		require.Equal(t, engine.CaptureHeader{Rows: 4, Width: 10, Fingerprint: 0x85944171f73967e8, Mode: 1}, resp.Layers.Header())
-		want, steps, err := e.lastRows(t.Context(), scheme, []int{4, 2})
+		want, steps, err := e.lastRows(t.Context(), scheme, []int{4, 2}, nil)
 		require.NoError(t, err)
 		row := make([]float64, 10)
 		for i := range want {

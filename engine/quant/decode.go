@@ -25,7 +25,8 @@ type decoded[T float32 | int32] struct {
 // decode runs the prompt once and then one step per token but the last, which
 // nothing follows. It ends with a stop id, which is kept, or after maxNew tokens.
 // Each token is the largest of its row, the lowest id where several are equal.
-func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.Scheme, ids []int, maxNew int, stop []int) (decoded[T], error) {
+// Probes are collected from the prompt and the steps.
+func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.Scheme, ids []int, maxNew int, stop []int, c *probes) (decoded[T], error) {
 	var out decoded[T]
 	_, codes := any(out.logits).([][]int32)
 	switch {
@@ -41,6 +42,7 @@ func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.
 	if err != nil {
 		return out, err
 	}
+	c.watch(s)
 	var last []float64
 	keep := e.keepLast(&out.rows, &out.steps)
 	visit := func(x, steps []float64) { last = x; keep(x, steps) }
@@ -49,7 +51,7 @@ func decode[T float32 | int32](ctx context.Context, e *Emulation, scheme engine.
 		if err := s.feed(ctx, tokens, visit); err != nil {
 			return out, err
 		}
-		flat, err := e.logits(s.p, last[len(last)-e.arch.Hidden:], len(out.ids), codes)
+		flat, err := e.logits(s.p, last[len(last)-e.arch.Hidden:], "logit row", len(out.ids), codes)
 		if err != nil {
 			return out, err
 		}

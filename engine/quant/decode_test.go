@@ -180,7 +180,7 @@ func TestCandidateDecodesWhatTheYardstickSays(t *testing.T) {
 					}
 				}
 			}
-			rows, steps, err := e.lastRows(t.Context(), scheme, c.TokenIDs)
+			rows, steps, err := e.lastRows(t.Context(), scheme, c.TokenIDs, nil)
 			require.NoError(t, err)
 			for i := range rows {
 				row := make([]float64, len(rows[i]))

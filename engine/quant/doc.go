@@ -2,8 +2,9 @@
 //
 // The emulation is a second low-precision implementation of the reference's
 // model: the yardstick that says how far an honest int8 engine may stray
-// ([Emulation.Emulate]; [Emulation.EmulateLayer] for one layer on given rows), and an engine under test of its own
-// ([Emulation.Candidate]), which decodes greedily with a KV cache.
+// ([Emulation.Emulate]; [Emulation.EmulateLayer] for one layer on given rows), and
+// an engine under test of its own ([Emulation.Candidate]), which decodes greedily
+// with a KV cache and tells of any probe at every position.
 //
 // # Scheme
 //
@@ -63,7 +64,8 @@
 // The architecture is that of Qwen2 or of a llama. Planted faults (engine.Fault) and per-layer
 // constants are honoured as package engine documents them; the prompt is run token
 // by token in effect, so they act on it and on the decode alike; those of chunks,
-// batches and consecutive requests have nothing to act on. Codes are kept as one byte per weight beside the float
-// weights that they came from, which the caller's Weights keeps alive; those of a
-// matrix of at most 131072 weights as float32 too.
+// batches and consecutive requests have nothing to act on. Probes are kept in
+// memory, as float32, and only those that were asked for. Codes are kept as one
+// byte per weight beside the float weights that they came from, which the caller's
+// Weights keeps alive; those of a matrix of at most 131072 weights as float32 too.
 package quant

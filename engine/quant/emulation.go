@@ -80,14 +80,14 @@ func (e *Emulation) Weights() engine.Weights { return e.weights }
 // the hidden size. The results are those of a run token by token with a KV
 // cache of its own.
 func (e *Emulation) Emulate(ctx context.Context, scheme engine.Scheme, ids []int) ([][]float64, error) {
-	rows, _, err := e.lastRows(ctx, scheme, ids)
+	rows, _, err := e.lastRows(ctx, scheme, ids, nil)
 	return rows, err
 }
 
 // lastRows returns the last token's rows and the value of one code in each, 0
-// for float rows.
-func (e *Emulation) lastRows(ctx context.Context, scheme engine.Scheme, ids []int) (rows [][]float64, steps []float64, err error) {
-	if err := e.run(ctx, scheme, ids, e.keepLast(&rows, &steps)); err != nil {
+// for float rows. Probes are collected from the same run.
+func (e *Emulation) lastRows(ctx context.Context, scheme engine.Scheme, ids []int, c *probes) (rows [][]float64, steps []float64, err error) {
+	if err := e.run(ctx, scheme, ids, c, e.keepLast(&rows, &steps)); err != nil {
 		return nil, nil, err
 	}
 	return rows, steps, nil
@@ -103,10 +103,11 @@ func (e *Emulation) keepLast(rows *[][]float64, steps *[]float64) func(x, s []fl
 
 // run gives visit the residual stream [tokens, hidden] and the rows' steps
 // after the embedding and after each layer. visit must not keep them.
-func (e *Emulation) run(ctx context.Context, scheme engine.Scheme, ids []int, visit func(x, steps []float64)) error {
+func (e *Emulation) run(ctx context.Context, scheme engine.Scheme, ids []int, c *probes, visit func(x, steps []float64)) error {
 	s, err := e.start(scheme, ids, false)
 	if err != nil {
 		return err
 	}
+	c.watch(s)
 	return s.feed(ctx, ids, visit)
 }

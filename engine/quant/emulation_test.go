@@ -183,7 +183,7 @@ func TestBatchEqualsTokenByToken(t *testing.T) {
 	e := FromWeights(model(t))
 	scheme := engine.Scheme{RowsInt8: true}
 	var all [][]float64
-	require.NoError(t, e.run(t.Context(), scheme, ids, func(x, _ []float64) { all = append(all, slices.Clone(x)) }))
+	require.NoError(t, e.run(t.Context(), scheme, ids, nil, func(x, _ []float64) { all = append(all, slices.Clone(x)) }))
 	for n := 1; n <= len(ids); n++ {
 		rows, err := e.Emulate(t.Context(), scheme, ids[:n])
 		require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestBatchEqualsTokenByToken(t *testing.T) {
 
 func TestInt8RowsAreCodes(t *testing.T) {
 	e := FromWeights(model(t))
-	rows, steps, err := e.lastRows(t.Context(), engine.Scheme{RowsInt8: true}, prompts(t)[1].TokenIDs)
+	rows, steps, err := e.lastRows(t.Context(), engine.Scheme{RowsInt8: true}, prompts(t)[1].TokenIDs, nil)
 	require.NoError(t, err)
 	for i, row := range rows {
 		top := 0.0
@@ -211,7 +211,7 @@ func TestInt8RowsAreCodes(t *testing.T) {
 		}
 		assert.Equal(t, 127.0, top, "row %d: largest code", i)
 	}
-	_, steps, err = e.lastRows(t.Context(), engine.Scheme{}, prompts(t)[1].TokenIDs)
+	_, steps, err = e.lastRows(t.Context(), engine.Scheme{}, prompts(t)[1].TokenIDs, nil)
 	require.NoError(t, err)
 	for i, s := range steps {
 		assert.Zero(t, s, "float row %d has a step", i)
@@ -349,7 +349,7 @@ func TestContextIsHonoured(t *testing.T) {
 	// in the middle of a run: after the embedding and one layer
 	ctx, cancel = context.WithCancelCause(t.Context())
 	visits := 0
-	err = FromWeights(tiny(1)).run(ctx, engine.Scheme{}, []int{1}, func(_, _ []float64) {
+	err = FromWeights(tiny(1)).run(ctx, engine.Scheme{}, []int{1}, nil, func(_, _ []float64) {
 		if visits++; visits == 2 {
 			cancel(why)
 		}

@@ -58,7 +58,7 @@ func (e *Emulation) EmulateLogits(ctx context.Context, scheme engine.Scheme, ids
 	if err := s.feed(ctx, all, func(x, _ []float64) { last = x }); err != nil {
 		return nil, err
 	}
-	flat, err := e.logits(s.p, last[(len(ids)-1)*e.arch.Hidden:], 0, false)
+	flat, err := e.logits(s.p, last[(len(ids)-1)*e.arch.Hidden:], "logit row", 0, false)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func (e *Emulation) EmulateLogits(ctx context.Context, scheme engine.Scheme, ids
 }
 
 // logits is the final norm and the head of rows of the residual stream [n,
-// hidden]: [n, vocab], as products of codes without a scale where asked. first is
-// the number of the first row in messages.
-func (e *Emulation) logits(p *pass, x []float64, first int, codes bool) ([]float64, error) {
+// hidden]: [n, vocab], as products of codes without a scale where asked. In
+// messages the first row is number first of what.
+func (e *Emulation) logits(p *pass, x []float64, what string, first int, codes bool) ([]float64, error) {
 	model, s := e.prepared(p.scheme), &p.s
 	load := model.head
 	if codes {
@@ -85,7 +85,7 @@ func (e *Emulation) logits(p *pass, x []float64, first int, codes bool) ([]float
 	n, normed := len(x)/e.arch.Hidden, make([]float64, len(x))
 	rmsNorm(normed, x, h.norm, e.arch.FinalNormEps)
 	if t := s.quantise(normed, n, e.arch.Hidden, e.opt.ties, p.scheme); t >= 0 {
-		return nil, fmt.Errorf("quant: %s: logit row %d: got a NaN or infinity, want finite values", engine.ProbeFinalNorm, first+t)
+		return nil, fmt.Errorf("quant: %s: %s %d: got a NaN or infinity, want finite values", engine.ProbeFinalNorm, what, first+t)
 	}
 	out := make([]float64, n*e.arch.Vocab)
 	if codes {

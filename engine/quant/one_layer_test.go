@@ -27,7 +27,7 @@ func layerSchemes() []engine.Scheme {
 // allRows is the residual stream of a run at every position, [layers+1][ids][hidden].
 func allRows(t testing.TB, e *Emulation, scheme engine.Scheme, ids []int) (rows [][][]float64) {
 	t.Helper()
-	require.NoError(t, e.run(t.Context(), scheme, ids, func(x, _ []float64) {
+	require.NoError(t, e.run(t.Context(), scheme, ids, nil, func(x, _ []float64) {
 		var at [][]float64
 		for row := range slices.Chunk(x, e.arch.Hidden) {
 			at = append(at, slices.Clone(row))

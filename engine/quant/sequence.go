@@ -37,6 +37,8 @@ type sequence struct {
 	// cache has one entry per layer, or a single one that each layer overwrites
 	// in a run that is fed once.
 	cache []kv
+	// probes are collected as the tokens are fed.
+	probes *probes
 }
 
 // start begins a run. goesOn says that feed is called more than once.
@@ -106,6 +108,7 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 		return err
 	}
 	p, model := s.p, s.e.prepared(s.p.scheme)
+	s.probes.before(p)
 	visit(p.x, p.steps)
 	for n, load := range model.layers {
 		if err := context.Cause(ctx); err != nil {
@@ -121,6 +124,9 @@ func (s *sequence) feed(ctx context.Context, tokens []int, visit func(x, steps [
 			return err
 		}
 		visit(p.x, p.steps)
+	}
+	if err := s.probes.behind(ctx, p); err != nil {
+		return err
 	}
 	s.next += len(tokens)
 	return nil
