@@ -7,6 +7,18 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
+// StandardProbes are the places by which a fault is named: the residual stream
+// between the halves of each layer, and what the KV cache is given.
+func StandardProbes(a engine.Arch) []engine.Probe {
+	out := []engine.Probe{engine.ProbeEmbed}
+	for n := range a.Layers {
+		for _, part := range []engine.Part{engine.PartKRope, engine.PartV, engine.PartResidMid, engine.PartResidPost} {
+			out = append(out, engine.Block(n, part))
+		}
+	}
+	return out
+}
+
 // probeCandidate holds every place that the candidate offers to what the
 // reference makes of the candidate's own rows.
 func probeCandidate() *Check {
@@ -34,7 +46,7 @@ func probeCandidate() *Check {
 			{Mutant: "mlp-gain", Side: SideCandidate, Layer: 6, Part: engine.PartResidPost, Floor: 2},
 			{Mutant: "channel-dead", Side: SideCandidate, Layer: 12, Part: engine.PartResidPost, Floor: 2},
 			{Mutant: "probe-k-v-exchanged", Side: SideCandidate, Layer: 3, Part: engine.PartV, Floor: 2},
-			{Mutant: "probe-positions-shifted", Side: SideCandidate, Layer: 8, Part: engine.PartResidMid, Floor: 2},
+			{Mutant: "probe-positions-shifted", Side: SideCandidate, Layer: 8, Part: engine.PartKRope, Floor: 2},
 		},
 		Judge: judgeProbes,
 	}

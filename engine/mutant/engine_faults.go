@@ -51,6 +51,16 @@ func engineFaults() []Mutant {
 			weights: gateUpSwapped,
 		},
 		{
+			Name: "mlp-gain", Place: LayerOrAll, Named: namedLayer + ", as a gain of the MLP's update; too small for the error's size",
+			Bug:     "a scale of the down projection is off by a few per cent, here 5",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", scaledBy(1.05)) },
+		},
+		{
+			Name: "channel-dead", Place: LayerOrAll, Named: namedLayer + ", as a dead channel of the MLP's update",
+			Bug:     "one output channel of the down projection is never written, here the first",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", firstRowZero) },
+		},
+		{
 			Name: "kv-heads-swapped", Place: LayerOrAll, Named: namedLayer,
 			Bug:     "query heads read the keys and values of another group: the kv heads are out of order",
 			Source:  "https://github.com/FlashML-org/FreeToken/pull/177",

@@ -96,6 +96,20 @@ func ones(dst, _ []float32, _ []int) {
 	}
 }
 
+// scaledBy multiplies every value.
+func scaledBy(x float32) func(dst, src []float32, shape []int) {
+	return func(dst, src []float32, _ []int) {
+		for i, v := range src {
+			dst[i] = x * v
+		}
+	}
+}
+
+// firstRowZero drops the first output channel of a matrix.
+func firstRowZero(dst, src []float32, shape []int) {
+	copy(dst[shape[1]:], src[shape[1]:])
+}
+
 // rotateBlocks moves each of n equal blocks of rows one place up, the first to
 // the end.
 func rotateBlocks(n int) func(dst, src []float32, shape []int) {

@@ -71,6 +71,7 @@ func On(w engine.Weights, cases []engine.Case) (conformance.Config, error) {
 		Candidate:      candidate(w, cache),
 		Cases:          cases,
 		Encode:         encode,
+		Probes:         conformance.StandardProbes(w.Arch()),
 		ReferenceCases: 5,
 		Mutants:        planter(w, cases, cache),
 	}, nil
