@@ -25,13 +25,17 @@ func rotate(x []float64, heads, dim int, theta float64, position func(t int) int
 
 // attend writes causal softmax attention of q [n, heads, dim] on k and v
 // [positions, kvHeads, dim] to dst [n, heads, dim]: the queries are those of the
-// last n positions. scores has room for a value per position. halfWeights rounds
-// the weights of the sum over v to float16.
-func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int, halfWeights bool) {
-	n, kvWidth := len(q)/(heads*dim), kvHeads*dim
-	before := len(k)/kvWidth - n
+// last n positions. scores is memory for a value per position and goroutine.
+// halfWeights rounds the weights of the sum over v to float16.
+func attend(dst, q, k, v []float64, scores *[]float64, heads, kvHeads, dim int, halfWeights bool) {
+	kvWidth := kvHeads * dim
+	n, all := len(q)/(heads*dim), len(k)/kvWidth
+	before := all - n
 	scale := 1 / math.Sqrt(float64(dim))
-	for t := range n {
+	count := workers(n, len(q)*(before+all))
+	*scores = grow(*scores, count*all)
+	spread(count, n, func(worker, t int) {
+		scores := (*scores)[worker*all:]
 		for h := range heads {
 			at := (t*heads + h) * dim
 			query, out := q[at:at+dim], dst[at:at+dim]
@@ -52,7 +56,7 @@ func attend(dst, q, k, v, scores []float64, heads, kvHeads, dim int, halfWeights
 				}
 			}
 		}
-	}
+	})
 }
 
 func dot(a, b []float64) float64 {

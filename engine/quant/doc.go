@@ -58,6 +58,8 @@
 // goes on from the prompt's KV cache, and gives the bits of a run from the start.
 // Products of a scheme with FloatWeights or ActivationBlock are not exact; their
 // order is fixed all the same, so that a batch still has the bits of single tokens.
+// Large products and attention use all processors (GOMAXPROCS), and no bit
+// depends on how many there are.
 //
 // # Limits and non-goals
 //

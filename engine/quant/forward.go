@@ -47,7 +47,6 @@ func (p *pass) begin(from, n int) {
 	p.x, p.steps, p.h = grow(p.x, n*p.arch.Hidden), grow(p.steps, n), grow(p.h, n*p.arch.Hidden)
 	p.q, p.a = grow(p.q, n*qWidth), grow(p.a, n*qWidth)
 	p.g, p.u = grow(p.g, n*p.arch.Intermediate), grow(p.u, n*p.arch.Intermediate)
-	p.scores = grow(p.scores, from+n)
 }
 
 // roundRows rounds the residual stream per row where the scheme says so.
@@ -137,7 +136,7 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 	if err := p.store(p.q, p.scheme.KVCache.K, a.Heads, p.paired(), n, "query"); err != nil {
 		return err
 	}
-	attend(p.a, p.q, cache.k, cache.v, p.scores, a.Heads, a.KVHeads, a.HeadDim, p.scheme.KVCache.V == engine.KVFloat16)
+	attend(p.a, p.q, cache.k, cache.v, &p.scores, a.Heads, a.KVHeads, a.HeadDim, p.scheme.KVCache.V == engine.KVFloat16)
 	p.see(n, engine.PartAttnOut, p.a)
 	if err := p.quantise(p.a, fmt.Sprintf("blocks.%d.attn_out", n)); err != nil {
 		return err
@@ -147,6 +146,9 @@ func (p *pass) attention(n int, l *layer, cache *kv) error {
 	return nil
 }
 
+// expWork is the time of an exponential in multiplications.
+const expWork = 64
+
 func (p *pass) mlp(n int, l *layer) error {
 	rmsNorm(p.h, p.x, l.postNorm, p.arch.PerLayer[n].NormEps)
 	if err := p.quantise(p.h, fmt.Sprintf("blocks.%d.mlp_norm", n)); err != nil {
@@ -154,9 +156,13 @@ func (p *pass) mlp(n int, l *layer) error {
 	}
 	p.linear(p.g, l.gate)
 	p.linear(p.u, l.up)
-	for i, g := range p.g {
-		p.g[i] = silu(g) * p.u[i]
-	}
+	width := p.arch.Intermediate
+	spread(workers(p.n, p.n*width*expWork), p.n, func(_, t int) {
+		u := p.u[t*width : (t+1)*width]
+		for i, g := range p.g[t*width : (t+1)*width] {
+			p.g[t*width+i] = silu(g) * u[i]
+		}
+	})
 	if err := p.quantise(p.g, fmt.Sprintf("blocks.%d.mlp_act", n)); err != nil {
 		return err
 	}

@@ -107,10 +107,15 @@ func scaleOf32(x []float32) (scale float64, ok bool) {
 type scratch struct {
 	codes   []float32 // [n, cols]: codes of the input, or what they stand for
 	scales  []float64 // [n]: their scales
-	tile    []float32 // [tileRows, cols]: expanded codes of the weight
+	inexact bool      // the products of the input aren't integers: their order matters
+	tiles   []tile    // one per goroutine
+}
+
+// tile is the working memory of products with tileRows rows of a weight.
+type tile struct {
+	weight  []float32 // [tileRows, cols]: expanded codes
 	product []float32 // [n, tileRows]
 	sums    []float64 // [n, tileRows]: sums of the products
-	inexact bool      // the products of the input aren't integers: their order matters
 }
 
 // grow returns s with length n, with undefined content.
@@ -147,11 +152,9 @@ func (s *scratch) quantise(x []float64, n, cols int, r rounding, scheme engine.S
 
 // mul writes x*mᵀ + bias to dst [n, rows] for the x that quantise was last given.
 func (s *scratch) mul(dst []float64, m *matrix, bias []float64, n int) {
-	for lo := 0; lo < m.rows; lo += tileRows {
-		hi := min(lo+tileRows, m.rows)
-		s.products(m, lo, hi, n)
+	s.each(m, n, func(w *tile, lo, hi int) {
 		for t := range n {
-			out, sums := dst[t*m.rows+lo:t*m.rows+hi], s.sums[t*(hi-lo):(t+1)*(hi-lo)]
+			out, sums := dst[t*m.rows+lo:t*m.rows+hi], w.sums[t*(hi-lo):(t+1)*(hi-lo)]
 			for j := range out {
 				out[j] = sums[j] * (s.scales[t] * m.scales[lo+j])
 				if bias != nil {
@@ -159,33 +162,48 @@ func (s *scratch) mul(dst []float64, m *matrix, bias []float64, n int) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // mulCodes writes the products of codes, without any scale, to dst [n, rows].
 func (s *scratch) mulCodes(dst []float64, m *matrix, n int) {
-	for lo := 0; lo < m.rows; lo += tileRows {
-		hi := min(lo+tileRows, m.rows)
-		s.products(m, lo, hi, n)
+	s.each(m, n, func(w *tile, lo, hi int) {
 		for t := range n {
-			copy(dst[t*m.rows+lo:t*m.rows+hi], s.sums[t*(hi-lo):])
+			copy(dst[t*m.rows+lo:t*m.rows+hi], w.sums[t*(hi-lo):])
 		}
-	}
+	})
 }
 
-// products writes the products of the input with rows [lo, hi) of m to s.sums
+// each gives use the products with rows [lo, hi) of m, all of them in parts. It is
+// called from several goroutines at once.
+func (s *scratch) each(m *matrix, n int, use func(w *tile, lo, hi int)) {
+	parts := (m.rows + tileRows - 1) / tileRows
+	count := workers(parts, n*m.rows*m.cols)
+	for len(s.tiles) < count {
+		s.tiles = append(s.tiles, tile{})
+	}
+	spread(count, parts, func(worker, part int) {
+		lo := part * tileRows
+		hi := min(lo+tileRows, m.rows)
+		w := &s.tiles[worker]
+		s.products(w, m, lo, hi, n)
+		use(w, lo, hi)
+	})
+}
+
+// products writes the products of the input with rows [lo, hi) of m to w.sums
 // [n, hi-lo]: those of codes are exact, others float32 over at most maxReduction
 // factors.
-func (s *scratch) products(m *matrix, lo, hi, n int) {
+func (s *scratch) products(w *tile, m *matrix, lo, hi, n int) {
 	width := hi - lo
-	tile := m.wide
-	if tile != nil {
-		tile = tile[lo*m.cols : hi*m.cols]
+	weight := m.wide
+	if weight != nil {
+		weight = weight[lo*m.cols : hi*m.cols]
 	} else {
-		s.tile = grow(s.tile, width*m.cols)
-		tile = expand(s.tile, m.codes[lo*m.cols:hi*m.cols])
+		w.weight = grow(w.weight, width*m.cols)
+		weight = expand(w.weight, m.codes[lo*m.cols:hi*m.cols])
 	}
-	s.product, s.sums = grow(s.product, n*width), grow(s.sums, n*width)
+	w.product, w.sums = grow(w.product, n*width), grow(w.sums, n*width)
 	for k := 0; k < m.cols; k += maxReduction {
 		length := min(maxReduction, m.cols-k)
 		step := n
@@ -194,13 +212,13 @@ func (s *scratch) products(m *matrix, lo, hi, n int) {
 		}
 		for t := 0; t < n; t += step {
 			blasgonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, min(step, n-t), width, length,
-				1, s.codes[t*m.cols+k:], m.cols, tile[k:], m.cols, 0, s.product[t*width:], width)
+				1, s.codes[t*m.cols+k:], m.cols, weight[k:], m.cols, 0, w.product[t*width:], width)
 		}
-		for i, v := range s.product {
+		for i, v := range w.product {
 			if k == 0 {
-				s.sums[i] = float64(v)
+				w.sums[i] = float64(v)
 			} else {
-				s.sums[i] += float64(v)
+				w.sums[i] += float64(v)
 			}
 		}
 	}

@@ -31,16 +31,17 @@ func TestIntegerProductIsExact(t *testing.T) {
 					s.codes[i] = float32(rng.IntN(255) - 127)
 				}
 			}
+			var w tile
 			for lo := 0; lo < rows; lo += tileRows {
 				hi := min(lo+tileRows, rows)
-				s.products(m, lo, hi, n)
+				s.products(&w, m, lo, hi, n)
 				for i := range n {
 					for j := lo; j < hi; j++ {
 						var want int64
 						for k := range cols {
 							want += int64(m.codes[j*cols+k]) * int64(s.codes[i*cols+k])
 						}
-						if got := s.sums[i*(hi-lo)+j-lo]; got != float64(want) {
+						if got := w.sums[i*(hi-lo)+j-lo]; got != float64(want) {
 							t.Fatalf("%s, %d columns, element (%d, %d): got %v, want %d", name, cols, i, j, got, want)
 						}
 					}
