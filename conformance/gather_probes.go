@@ -46,7 +46,8 @@ func (g *gatherer) probeProfile(ctx context.Context, ev *Evidence) error {
 	if err != nil {
 		return err
 	}
-	p.Prompt, p.Factors, p.SchemeUnknown, p.float = len(ev.Case.TokenIDs), factors, a.unknown, a.float
+	p.Prompt, p.Factors, p.SchemeUnknown = len(ev.Case.TokenIDs), factors, a.unknown
+	p.float, p.weightsKnown = a.float, a.scheme.FloatWeights && a.unknown == ""
 	ev.ProbeProfile, ev.layerRun = p, t.run
 	return nil
 }
@@ -79,7 +80,15 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 		own, err = yard.EmulateEmbedding(ctx, a.scheme, ids)
 		return want, own, err
 	}
-	return t, g.budgets.OwnRows, nil
+	factors := g.budgets.OwnRowsInt8
+	switch {
+	case a.unknown != "":
+	case a.scheme.FloatWeights:
+		factors = g.budgets.OwnRowsKnown
+	case a.scheme.RowsInt8:
+		factors = g.budgets.OwnRowsScaled
+	}
+	return t, factors, nil
 }
 
 // floatLayers has float64 as the truth and float32 as the yardstick.

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -35,13 +34,15 @@ func localError() *Check {
 			{Mutant: "post-norm-last-row", Side: SideCandidate, Layer: -1, Floor: 2},
 		},
 		Judge:  judgeLocalError,
-		Across: func(run *RunEvidence) *Outcome { return acrossMedians(lastTokenOnly(run.Cases), true, localFindings) },
+		Across: func(run *RunEvidence) *Outcome { return acrossMedians(run.Cases, true, localFindings) },
 	}
 }
 
 func judgeLocalError(ev *Evidence, _ Side) Outcome {
-	if ev.ProbeProfile != nil && len(measured(ev.ProbeProfile.column(wholeLayer))) == ev.Arch.Layers {
-		return judgeExactLocal(ev)
+	if ev.exactLocal() {
+		if o := judgeExactLocal(ev); o.Status == Fail || ev.Profile == nil {
+			return o
+		}
 	}
 	if ev.Profile == nil {
 		return noProfile(ev)
@@ -71,7 +72,7 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 // candidate's own rows, and no layer inherits from another.
 func judgeExactLocal(ev *Evidence) Outcome {
 	p := ev.ProbeProfile
-	bound := p.boundsOf(p.column(wholeLayer), ev.Budgets)
+	bound := p.boundsOf(p.column(wholeLayer))
 	var out []Finding
 	for n, l := range p.Layers {
 		f := probeFault{layer: n, part: engine.PartResidPost, m: l.Local, bound: bound, first: l.Local.first(bound.single.Value), source: true}
@@ -96,9 +97,18 @@ func updateHint(m Measure) string {
 	return ""
 }
 
-// lastTokenOnly are the cases whose local error is not known exactly.
-func lastTokenOnly(evs []*Evidence) []*Evidence {
-	return slices.DeleteFunc(slices.Clone(evs), func(ev *Evidence) bool { return ev.ProbeProfile != nil })
+// exactLocal reports whether the local error of every layer is known from all
+// positions.
+func (ev *Evidence) exactLocal() bool {
+	if ev.ProbeProfile == nil {
+		return false
+	}
+	for _, l := range ev.ProbeProfile.Layers {
+		if !l.Local.measured() {
+			return false
+		}
+	}
+	return true
 }
 
 // localFindings holds the medians of the local ratios to the factor, and to

@@ -12,6 +12,7 @@ type caseLocus struct {
 	form, value Locus // Row -1: none
 	provenance  string
 	judged      bool
+	exact       bool // value comes from all positions
 }
 
 // first is the smaller of the two rows; a fault of form explains a bad value in
@@ -59,10 +60,9 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 		}
 		if ev.ProbeProfile != nil {
 			judgedExact++
-			if l.value.Row >= 0 {
+			if l.exact {
 				exact = append(exact, l.value)
 			}
-			continue // its last row alone would say less
 		}
 		if l.value.Row >= 0 {
 			values = append(values, l.value)
@@ -104,8 +104,8 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 	}
 	if ev.ProbeProfile != nil && ev.ProbeProfile.anyMeasured() {
 		l.judged = true
-		if exact := locateProbes(ev.ProbeProfile, b); exact.Row >= 0 || l.value.Kind == KindLayer {
-			l.value = exact // a layer that is right on its own rows inherited what it has
+		if exact := locateProbes(ev.ProbeProfile, b); exact.Row >= 0 {
+			l.value, l.exact = exact, true
 		}
 	}
 	return l

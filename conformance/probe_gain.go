@@ -23,15 +23,15 @@ type Gain struct {
 	YardT    float64
 }
 
-// minGainPositions is the smallest number of positions that a regression is run
-// over: with fewer, an outlier is the regression.
-const minGainPositions = 5
+// minGainPositions is the smallest number of different positions that a
+// regression is run over: with fewer, an outlier is the regression.
+const minGainPositions = 8
 
 // fit regresses the errors of n positions on the layer's own updates. Position 0
 // is left out. Where resid_mid isn't offered the two updates share the error of
 // the whole layer.
 func (l *LayerProbes) fit(offered map[engine.Part][][]float64, in, mid [][]float64, want, yard, halves, halvesYard engine.LayerRun, n int) {
-	if n-1 < minGainPositions {
+	if differentRows(want[engine.PartResidMid][1:]) < minGainPositions {
 		return
 	}
 	post := offered[engine.PartResidPost]
@@ -57,6 +57,16 @@ func (l *LayerProbes) fit(offered map[engine.Part][][]float64, in, mid [][]float
 	g := gainOf(got, own, mlp)
 	g.Got, g.Yard = m, ym
 	l.Gains[engine.PartResidPost] = g
+}
+
+// differentRows counts the rows whose first values differ: a token that is
+// repeated says the same thing at each of its positions.
+func differentRows(rows [][]float64) int {
+	seen := map[float64]bool{}
+	for _, row := range rows {
+		seen[row[0]] = true
+	}
+	return len(seen)
 }
 
 func updates(out, in [][]float64, n int) [][]float64 { return residuals(out, in, n) }

@@ -15,32 +15,27 @@ type probeBounds struct {
 	pooled, single golden.Budget
 }
 
+// highestLevel is how far above the yardstick all layers of a sound engine may lie
+// together, as a factor on the bounds.
+const highestLevel = 1.5
+
 // boundsOf derives the bounds for a kind of place from its pooled ratios over the
-// layers. As in localBound, a layer that stands out from the others is over
-// budget even where the factor would let it pass. Float32 engines have no common
-// level: their errors are the order of summation.
-func (p *ProbeProfile) boundsOf(ratios []float64, b Budgets) probeBounds {
-	kappa := metric.Quantile(0.25, measured(ratios))
+// layers: a layer may stand out from the lower quartile by as much as those of
+// sound engines do. Of an unknown arithmetic that is all that is known; of a known
+// one the quartile itself must be near the yardstick.
+func (p *ProbeProfile) boundsOf(ratios []float64) probeBounds {
+	level := metric.Quantile(0.25, measured(ratios))
+	if p.SchemeUnknown == "" {
+		level = min(max(level, 1), highestLevel)
+	}
 	out := probeBounds{p.Factors.Median, p.Factors.Single}
 	if p.Positions-1 < minGainPositions {
-		out.pooled = p.Factors.Single
+		out.pooled = out.single
 	}
-	tighten := func(x *golden.Budget, by golden.Budget, level float64) {
-		if v := by.Value * level; p.SchemeUnknown != "" || v < x.Value {
-			*x = by
-			x.Value = v
-		}
-	}
-	switch {
-	case p.SchemeUnknown != "":
-		tighten(&out.pooled, b.Outlier, kappa)
-		tighten(&out.single, b.OutlierSingle, kappa)
-	case !p.float:
-		if p.Positions-1 >= minGainPositions {
-			tighten(&out.pooled, b.Outlier, max(kappa, 1))
-		}
-		tighten(&out.single, b.OutlierSingle, max(kappa, 1))
-	}
+	out.pooled.Multiple *= level
+	out.pooled.Value *= level
+	out.single.Multiple *= level
+	out.single.Value *= level
 	return out
 }
 
@@ -102,7 +97,7 @@ func (p *ProbeProfile) faults(b Budgets) []probeFault {
 	var out []probeFault
 	bounds := map[engine.Part]probeBounds{}
 	for _, part := range engine.Parts() {
-		bounds[part] = p.boundsOf(p.column(partOf(part)), b)
+		bounds[part] = p.boundsOf(p.column(partOf(part)))
 	}
 	for n, l := range p.Layers {
 		bad := map[engine.Part]bool{}
@@ -134,26 +129,28 @@ type gainFault struct {
 }
 
 // gainFaults lists the halves whose update is scaled, or has a dead or flipped
-// channel, by more than the yardstick's own errors do in any layer.
+// channel.
 func (p *ProbeProfile) gainFaults(b Budgets) []gainFault {
 	if p.SchemeUnknown != "" || p.float {
 		return nil
 	}
+	gain := b.Gain
+	if p.weightsKnown {
+		gain = b.GainKnown
+	}
 	var out []gainFault
 	for _, part := range []engine.Part{engine.PartResidMid, engine.PartResidPost} {
-		var largest, surest float64
+		var surest float64
 		for _, l := range p.Layers {
-			if g, ok := l.Gains[part]; ok {
-				largest, surest = max(largest, abs(g.Yard)), max(surest, g.YardT)
-			}
+			surest = max(surest, l.Gains[part].YardT)
 		}
 		for n, l := range p.Layers {
 			g, ok := l.Gains[part]
 			if !ok {
 				continue
 			}
-			if bound := b.Gain.Value * largest; over(abs(g.Got-g.Yard), bound) {
-				out = append(out, gainFault{layer: n, part: part, g: g, whole: true, bound: bound, source: b.Gain})
+			if over(abs(g.Got-g.Yard), gain.Value) {
+				out = append(out, gainFault{layer: n, part: part, g: g, whole: true, bound: gain.Value, source: gain})
 			} else if bound := b.GainChannel.Value * surest; g.Channel >= 0 && over(abs(g.T), bound) && abs(g.Slope) > channelSlope {
 				out = append(out, gainFault{layer: n, part: part, g: g, bound: bound, source: b.GainChannel})
 			}
@@ -244,7 +241,7 @@ func depthOfProbe(p engine.Probe) int {
 // heals reports whether layers n and n+1 are each out of budget while both
 // together are right: then the row between them is wrong in the dump alone.
 func (p *ProbeProfile) heals(n int, b Budgets) bool {
-	bound := p.boundsOf(p.column(wholeLayer), b).pooled.Value
+	bound := p.boundsOf(p.column(wholeLayer)).pooled.Value
 	one, two, both := p.Layers[n].Local, p.Layers[n+1].Local, p.Layers[n].Over
 	if both.Missing || !one.measured() || !two.measured() {
 		return false

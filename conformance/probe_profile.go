@@ -23,7 +23,8 @@ type ProbeProfile struct {
 	// SchemeUnknown and Factors are as in Profile.
 	SchemeUnknown string
 	Factors       Factors
-	float         bool // held to float32, whose errors have no common level
+	float         bool // held to float32
+	weightsKnown  bool // the candidate's weights are the reference's own values
 }
 
 // LayerProbes are the errors of one layer.

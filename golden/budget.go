@@ -37,7 +37,7 @@ func Of(measured, multiple float64, source, why string) Budget {
 }
 
 // Describe renders where the bound comes from: "2 times the emulation's error".
-func (b Budget) Describe() string { return fmt.Sprintf("%g times %s", b.Multiple, b.Source) }
+func (b Budget) Describe() string { return fmt.Sprintf("%.3g times %s", b.Multiple, b.Source) }
 
 // ByHand sets a bound that no measurement gives. It needs a reason and a date
 // on which to look at it again, YYYY-MM-DD.

@@ -52,8 +52,8 @@ func engineFaults() []Mutant {
 		},
 		{
 			Name: "mlp-gain", Place: LayerOrAll, Named: namedLayer + ", as a gain of the MLP's update; too small for the error's size",
-			Bug:     "a scale of the down projection is off by a few per cent, here 5",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", scaledBy(1.05)) },
+			Bug:     "a scale of the down projection is off by a few per cent, here 10",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", scaledBy(1.1)) },
 		},
 		{
 			Name: "channel-dead", Place: LayerOrAll, Named: namedLayer + ", as a dead channel of the MLP's update",
