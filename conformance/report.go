@@ -183,8 +183,8 @@ type Report struct {
 	FirstBadRow *int  `json:"first_bad_row"`
 	Kind        *Kind `json:"kind"`
 	// FirstBadPosition is the first position that is wrong at the source, counted
-	// from 0; null where only last tokens were dumped, or all positions are wrong
-	// together.
+	// from 0: 0 or 1 for a layer that is wrong everywhere, more for a fault of the
+	// cache or of a position. null where only last tokens were dumped.
 	FirstBadPosition *int `json:"first_bad_position,omitempty"`
 	// Power says what these dumps can't show.
 	Power []string `json:"power"`

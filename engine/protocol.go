@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 )
 
 // defaultRestarts is how many times a program is started anew.
@@ -204,9 +205,13 @@ func (p *ProtocolCandidate) Run(ctx context.Context, req Request) (*Response, er
 // exchange sends the request and reads the verdict.
 func (p *ProtocolCandidate) exchange(ctx context.Context, d *answerDir, req Request) error {
 	name := req.Case.Name
-	probes, stop := req.Probes, req.Case.Stop
-	if probes == nil {
-		probes = []Probe{}
+	stop := req.Case.Stop
+	// What is wanted is a wish: a program is asked for what it said it has.
+	probes := []Probe{}
+	for _, wanted := range req.Probes {
+		if slices.Contains(p.caps.Probes, wanted) {
+			probes = append(probes, wanted)
+		}
 	}
 	if stop == nil {
 		stop = []int{}

@@ -199,7 +199,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 		return nil, err
 	}
 	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden,
-		Encode: text.encoder()}
+		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch())}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
