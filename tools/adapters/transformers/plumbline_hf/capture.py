@@ -102,7 +102,9 @@ class Dumper:
         self.missing.update(one.failed)
         heads, kv = config.num_attention_heads, getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         width = getattr(config, "head_dim", None) or config.hidden_size // heads
-        wants = {**dict.fromkeys(("q", "q_rope", "attn_out"), heads * width), **dict.fromkeys(("k", "k_rope", "v"), kv * width)}
+        value = getattr(config, "v_head_dim", None) or width
+        wants = {"q": heads * width, "q_rope": heads * width, "attn_out": heads * value,
+                 "k": kv * width, "k_rope": kv * width, "v": kv * value}  # fmt: skip
         broken = []
         for i in range(self.layers):
             at = {part: rows.get(probe_names.block(i, part)) for part in probe_names.PARTS}
@@ -216,10 +218,9 @@ class _Pass:
         self.length += 1
         if self.cache is None:
             raise LayoutError("%s: got no past_key_values, want a KV cache" % self.d.what)
-        if self.cache.get_seq_length() != self.length:
-            raise LayoutError(
-                "%s: the cache holds %d positions, want %d" % (self.d.what, self.cache.get_seq_length(), self.length)
-            )
+        held = _positions(self.cache)
+        if held not in (None, self.length):
+            raise LayoutError("%s: the cache holds %d positions, want %d" % (self.d.what, held, self.length))
         rows["logits"] = one_row("logits", out.logits)
         for i in range(1, self.d.layers + 1):
             into = "the input of " + ("layer %d" % i if i < self.d.layers else "the final norm")
@@ -255,6 +256,14 @@ class _Pass:
                 raise
             self.failed[key] = str(e)
             return None
+
+
+def _positions(cache):
+    """None for a cache that can't say it: one of states in place of positions."""
+    try:
+        return cache.get_seq_length()
+    except (AttributeError, NotImplementedError, ValueError):
+        return None
 
 
 def _same(a, b):

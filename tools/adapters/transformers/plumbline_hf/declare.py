@@ -38,7 +38,7 @@ def checkpoint_quantization(config):
     method = str(q.get("quant_method") or "unknown")
     bits = q.get("bits") or q.get("w_bit") or (8 if q.get("load_in_8bit") else 4 if q.get("load_in_4bit") else None)
     # No name that stands for an arithmetic the gate emulates: this one may differ.
-    return {"weights": "%s%s" % (method, ", %s bits" % bits if bits else ""), "quantization": q}
+    return {"weights": method + (", %s bits" % bits if bits else " (a checkpoint's own)"), "quantization": q}
 
 
 def arithmetic(dtype, quantize, activation_levels=None, config=None):
