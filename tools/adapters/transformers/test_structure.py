@@ -63,7 +63,8 @@ class Structure(unittest.TestCase):
 
         s, _ = self.parts(layer)
         self.assertEqual(("in", "layers.0.pre_feedforward_layernorm"), s.places["blocks.0.resid_mid"][1:])
-        self.assertEqual(("out", "layers.0.post_feedforward_layernorm"), s.places["blocks.0.mlp_out"][1:])
+        behind = s.layers[0].children["post_feedforward_layernorm"]
+        self.assertEqual((behind, "out", "layers.0.post_feedforward_layernorm"), s.places["blocks.0.mlp_out"])
 
     def test_a_norm_behind_the_mlp_alone(self):
         def layer():
