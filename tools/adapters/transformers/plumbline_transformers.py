@@ -221,6 +221,8 @@ def main(argv=None):
     a = arguments(argv)
     quiet(a.model)
     try:
+        if a.model.startswith((".", "/", "~")) and not os.path.isdir(a.model):  # no id on the hub begins so
+            raise Problem("--model: %s: got no such folder" % a.model)
         (whole_folder if a.prompts else one_case if a.dir else protocol)(a)
     except LayoutError as e:
         tell(str(e))

@@ -67,6 +67,12 @@ class Flags(unittest.TestCase):
                 cli.arguments(["--model", "m", *line.split()])
             self.assertEqual(2, caught.exception.code)
 
+    def test_a_folder_that_is_not_there_is_no_id_of_the_hub(self):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(1, cli.main(["--model", "./no such folder", "--protocol"]))
+        self.assertIn("--model: ./no such folder: got no such folder", err.getvalue())
+
     def test_help_has_examples(self):
         out = io.StringIO()
         with self.assertRaises(SystemExit), contextlib.redirect_stdout(out):
