@@ -9,7 +9,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch
+.PHONY: help conformance test test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,3 +79,6 @@ test-goldens: ## the recorder's logic that needs no torch
 
 test-goldens-torch: $(GOLDENS_VENV)/installed ## that the recorder's self-checks can fail
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/selfchecks_need_torch.py
+
+test-adapters-torch: $(GOLDENS_VENV)/installed ## what the transformers adapter dumps, against formulas by hand
+	cd tools/adapters/transformers && $(CURDIR)/$(GOLDENS_VENV)/bin/python -B selfchecks_need_torch.py

@@ -7,6 +7,7 @@
 //	c/example.c                a program for plumbline gate --exec
 //	python/plumbline_dump.py   Python 3.8 or newer, standard library only
 //	python/example.py          a program for plumbline gate --protocol --exec
+//	transformers/              dumps models of Hugging Face transformers: see its README
 //
 // Both writers make a file under a temporary name beside the final one, sync it
 // and link it to its name, so that a dump is whole or absent and never replaces

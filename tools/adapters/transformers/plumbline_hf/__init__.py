@@ -1,0 +1,1 @@
+"""What plumbline_transformers.py is made of. Only loading.py and capture.py need torch."""
