@@ -57,6 +57,8 @@ var engineCases = map[string]struct {
 	"batch-row-stale":       {arch: func(a *engine.Arch) { a.Fault = engine.Fault{BatchRowStale: true} }, first: 30},
 	"cache-kept":            {arch: func(a *engine.Arch) { a.Fault = engine.Fault{KeepCache: true} }, first: 30},
 	"final-norm-skipped":    {tensors: []string{"model.norm.weight"}, arch: func(a *engine.Arch) { a.FinalNormEps = 0x1p60 }, first: 29},
+	"mlp-gain":              {tensors: []string{"9.mlp.down_proj.weight"}, first: 10},
+	"channel-dead":          {tensors: []string{"9.mlp.down_proj.weight"}, first: 10},
 	"final-norm-ones":       {tensors: []string{"model.norm.weight"}, first: 29},
 	"final-norm-rolled":     {tensors: []string{"model.norm.weight"}, first: 29},
 	"wrong-head":            {arch: func(a *engine.Arch) { a.TiedHead = false }, first: 29},
@@ -283,6 +285,15 @@ func TestSwappedAndSkippedTensors(t *testing.T) {
 		return got
 	}
 	const gate, up = "model.layers.4.mlp.gate_proj.weight", "model.layers.4.mlp.up_proj.weight"
+	down := "model.layers.4.mlp.down_proj.weight"
+	scaled, dead, own := get(at("mlp-gain", 4), down), get(at("channel-dead", 4), down), get(w, down)
+	for i, x := range own.Data {
+		require.InEpsilon(t, 1.1*float64(x), float64(scaled.Data[i]), 1e-6)
+		if i < own.Shape[1] {
+			x = 0
+		}
+		require.Equal(t, x, dead.Data[i])
+	}
 	assert.True(t, same(get(at("gate-up-swapped", 4), gate), get(w, up)))
 	assert.True(t, same(get(at("gate-up-swapped", 4), up), get(w, gate)))
 	swapped := at("layers-swapped", 1)
