@@ -133,7 +133,7 @@ class Side:
     def declaration(self, **more):
         a = self.a
         arithmetic = declare.arithmetic(a.dtype, a.quantize, self.levels_of_engine(), declare.checkpoint_config(a.model))
-        return declare.describe(a.model, declare.installed(), arithmetic, **more)
+        return declare.describe(a.model, declare.installed(), arithmetic, name=declare.name(arithmetic), **more)
 
     def engine_json(self, at, probes=()):
         d = self._dumper
@@ -142,7 +142,7 @@ class Side:
             more["probes"] = declare.probes(probes, d.layers)
             more["not_offered"] = declare.not_offered(d.missing, d.layers)
             more["notes"] = d.notes or None
-        plumbline_dump.engine(os.path.join(at, "engine.json"), declare.NAME, **self.declaration(**more))
+        plumbline_dump.engine(os.path.join(at, "engine.json"), **self.declaration(**more))
 
     def case(self, at, name, text, ids, stop=None, max_new=None, probes=None, **more):
         """Runs one prompt and writes its files; the probes that it wrote."""
@@ -214,7 +214,7 @@ def protocol(a):
         d = side.dumper()
         return ",".join(n for n in names if n not in d.missing)
 
-    program.serve(sys.stdin, say, dict(side.declaration(), name=declare.NAME), run)
+    program.serve(sys.stdin, say, side.declaration(), run)
 
 
 def main(argv=None):

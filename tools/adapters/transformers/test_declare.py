@@ -42,11 +42,19 @@ class EngineJSON(unittest.TestCase):
             with open(os.path.join(d, "engine.json"), encoding="utf-8") as f:
                 got = json.load(f)
         self.assertEqual(
-            ["transformers", "f32", "f32", "float32", "awq, 4 bits", "m", "cpu"],
+            ["transformers (awq, 4 bits)", "f32", "f32", "float32", "awq, 4 bits", "m", "cpu"],
             [got[k] for k in ("name", "layers", "logits", "dtype", "weights", "model", "device")],
         )
         self.assertNotIn("activations", got)
         self.assertNotIn("probes", got)
+
+    def test_another_arithmetic_is_another_engine(self):
+        for want, asked in (
+            ("transformers", ("float32", "none")),
+            ("transformers (bfloat16)", ("bfloat16", "none")),
+            ("transformers (torchao-int8)", ("float32", "torchao-int8")),
+        ):
+            self.assertEqual(want, declare.name(declare.arithmetic(*asked)))
 
     def test_probes_and_what_is_not_offered(self):
         names = ["embed", "blocks.0.q", "blocks.0.resid_post", "blocks.1.q", "blocks.2.q", "final_norm"]

@@ -8,6 +8,14 @@ from . import probe_names
 NAME = "transformers"
 
 
+def name(arithmetic):
+    """What the side calls itself. Goldens are recorded by "transformers" in float32; another arithmetic is another engine."""
+    what = arithmetic.get("quantize") or arithmetic.get("weights")
+    if what is None and arithmetic.get("dtype") not in (None, "float32"):
+        what = arithmetic["dtype"]
+    return NAME if what is None else "%s (%s)" % (NAME, what)
+
+
 def installed():
     """Versions of the packages at work, as far as they are there."""
     from importlib import metadata
