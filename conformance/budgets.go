@@ -57,7 +57,9 @@ type Budgets struct {
 	// quartile over all layers. It tightens Factors.Median, and is all there is
 	// when the yardstick doesn't emulate the candidate's arithmetic.
 	Outlier golden.Budget
-	// OutlierSingle is Outlier for one case, which is noisier than medians.
+	// OutlierSingle is Outlier for one case of a candidate whose arithmetic the
+	// yardstick doesn't emulate: single cases are noisier than medians, and its
+	// layers differ more among themselves.
 	OutlierSingle golden.Budget
 	// LogitRow bounds the error of one row of logits, in multiples of the
 	// yardstick's error in that row. Factors bound means over rows and medians.
@@ -134,8 +136,9 @@ func DefaultBudgets() Budgets {
 			Single: golden.Of(1, 12, ofEmulationOnRows+" at the position", "the same reach 8.9"),
 		},
 		OwnRowsFloat: Factors{
-			Median: golden.Of(1, 4, ofFloatOnRows+", over all positions", "to be measured"),
-			Single: golden.Of(1, 6, ofFloatOnRows+" at the position", "to be measured"),
+			Median: golden.Of(1, 4, ofFloatOnRows+", over all positions", "transformers in float32 reaches 2.1 in ten places of 28 layers"),
+			Single: golden.Of(1, 20, ofFloatOnRows+" at the position",
+				"transformers reaches 6.5, where the float32 engine happens to be near float64; a fault is thousands of times larger"),
 		},
 		Golden: golden.Of(1, 4, "the golden's own error from float64, as its manifest records it",
 			"the engine and transformers each stray that far from float64, in independent directions; 1.6 was seen"),
@@ -153,8 +156,8 @@ func DefaultBudgets() Budgets {
 			"faults of all layers, planted likewise: 0.42 to 0.88"),
 		Outlier: golden.Of(1, 1.6, "the lower quartile of the local errors over the layers",
 			"medians of clean runs, the engine's and other emulations', stay below 1.25"),
-		OutlierSingle: golden.Of(1, 2.4, "the lower quartile of the local errors over the layers",
-			"single prompts of the clean engine reach 1.7; the step from medians to one prompt is that of the Int8 factors"),
+		OutlierSingle: golden.Of(3.1, 1.5, "the largest local error, in lower quartiles over the layers, of a sound engine whose arithmetic is not emulated",
+			"torch's 7-bit kernels for x86 reach 3.1 in 26 prompts of two checkpoints"),
 		LogitRow: golden.Of(2.2, 2.5, "the largest error of a row over the int8 emulation's that a sound engine showed",
 			"2.2 in 2,000 rows of a clean engine and of other emulations"),
 		LogitRowFloat: golden.Of(2.3, 5, "the largest error of a row over the float32 engine's that transformers showed",

@@ -47,6 +47,7 @@ func (g *gatherer) probeProfile(ctx context.Context, ev *Evidence) error {
 		return err
 	}
 	p.Prompt, p.Factors, p.SchemeUnknown = len(ev.Case.TokenIDs), factors, a.unknown
+	p.floatFactors = g.budgets.OwnRowsFloat
 	p.float, p.weightsKnown = a.float, a.scheme.FloatWeights && a.unknown == ""
 	ev.ProbeProfile, ev.layerRun = p, t.run
 	return nil
@@ -62,10 +63,7 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 		return layerTruth{}, Factors{}, errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
 	}
 	ref := g.cfg.Reference
-	t := layerTruth{}
-	if a.scheme.FloatWeights {
-		t.floor = roundingOf("float32")
-	}
+	t := layerTruth{floor: roundingOf("float32")}
 	t.run = func(ctx context.Context, n int, in, mid [][]float64) (want, own engine.LayerRun, err error) {
 		if want, err = ref.LayerAll(ctx, n, in, mid); err != nil {
 			return nil, nil, err

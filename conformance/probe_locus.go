@@ -98,6 +98,9 @@ func (p *ProbeProfile) faults(b Budgets) []probeFault {
 	bounds := map[engine.Part]probeBounds{}
 	for _, part := range engine.Parts() {
 		bounds[part] = p.boundsOf(p.column(partOf(part)))
+		if part == engine.PartAttnNorm { // a norm is float32 in every scheme
+			bounds[part] = probeBounds{p.floatFactors.Median, p.floatFactors.Single}
+		}
 	}
 	for n, l := range p.Layers {
 		bad := map[engine.Part]bool{}

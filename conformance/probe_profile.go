@@ -23,8 +23,9 @@ type ProbeProfile struct {
 	// SchemeUnknown and Factors are as in Profile.
 	SchemeUnknown string
 	Factors       Factors
-	float         bool // held to float32
-	weightsKnown  bool // the candidate's weights are the reference's own values
+	floatFactors  Factors // for places before anything is quantised
+	float         bool    // held to float32
+	weightsKnown  bool    // the candidate's weights are the reference's own values
 }
 
 // LayerProbes are the errors of one layer.
