@@ -164,6 +164,9 @@ func (f probeFault) finding(file string, split bool) Finding {
 		at.Position = &f.first
 		detail += fmt.Sprintf("; first wrong at position %d", f.first)
 	}
+	if f.heads != nil {
+		detail += "; " + headsNote(f.heads)
+	}
 	switch {
 	case !f.source:
 		detail += "; it follows from the places before it in the layer"

@@ -48,6 +48,8 @@ type probeFault struct {
 	// first is the first position out of budget by itself, -1 when only all
 	// together are.
 	first int
+	// heads is the order of the place's heads, nil where it is right or says nothing.
+	heads []int
 	// source is false where a place before it in the same layer, which it is
 	// computed from, is out of budget too.
 	source bool
@@ -109,7 +111,7 @@ func (p *ProbeProfile) faults(b Budgets) []probeFault {
 			if !ok || !m.measured() {
 				continue
 			}
-			f := probeFault{layer: n, part: part, m: m, bound: bounds[part], first: m.first(bounds[part].single.Value)}
+			f := probeFault{layer: n, part: part, m: m, bound: bounds[part], first: m.first(bounds[part].single.Value), heads: l.Heads[part]}
 			if f.first < 0 && !over(m.All.Ratio(), f.bound.pooled.Value) {
 				continue
 			}
@@ -213,6 +215,9 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	for _, f := range faults {
 		if f.source && !healed[f.layer] {
 			add(f.layer, f.part, f.first)
+			if f.heads != nil {
+				loc.Notes = append(loc.Notes, fmt.Sprintf("%s: %s", engine.Block(f.layer, f.part), headsNote(f.heads)))
+			}
 		}
 	}
 	for _, f := range gains {

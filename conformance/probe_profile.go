@@ -42,6 +42,9 @@ type LayerProbes struct {
 	// Gains are what the residual says of the layer's own updates: resid_mid of
 	// attention's, resid_post of the MLP's.
 	Gains map[engine.Part]Gain
+	// Heads are the places that are right but for the order of their heads: which
+	// head's values each head holds.
+	Heads map[engine.Part][]int
 	// Over is the error over this layer and the next, which passes over the row
 	// between; measured only where both are suspicious.
 	Over Measure
@@ -85,6 +88,10 @@ type layerTruth struct {
 	// floor is the smallest relative error of a row that the yardstick can be
 	// trusted to show.
 	floor float64
+	// headDim is the width of a head, headMargin how much better another order of
+	// heads must fit.
+	headDim    int
+	headMargin float64
 }
 
 // probeProfileOf measures the places of one case. ids are the tokens of the
@@ -117,7 +124,7 @@ func probeProfileOf(ctx context.Context, t layerTruth, p *Places, a engine.Arch,
 // layer measures layer n on its input rows.
 func (t layerTruth) layer(ctx context.Context, n int, in [][]float64, p *Places) (LayerProbes, error) {
 	l := LayerProbes{Local: PositionMeasure{All: Measure{Missing: true}}, Over: Measure{Missing: true},
-		Parts: map[engine.Part]PositionMeasure{}, Gains: map[engine.Part]Gain{}}
+		Parts: map[engine.Part]PositionMeasure{}, Gains: map[engine.Part]Gain{}, Heads: map[engine.Part][]int{}}
 	offered := map[engine.Part][][]float64{}
 	for probe, rows := range p.Rows {
 		if layer, part, ok := probe.Block(); ok && layer == n {
@@ -170,6 +177,11 @@ func (t layerTruth) layer(ctx context.Context, n int, in [][]float64, p *Places)
 			continue // a router's place: the reference has none
 		}
 		l.Parts[part] = t.measure(rows, w, y, from, w, until)
+		if hasHeads(part) && over(l.Parts[part].All.Ratio(), suspicious) {
+			if order := headsMoved(rows, w, t.headDim, until, t.headMargin); order != nil {
+				l.Heads[part] = order
+			}
+		}
 	}
 	l.fit(offered, in, mid, want, yard, halves, halvesYard, until)
 	return l, nil

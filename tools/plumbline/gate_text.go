@@ -21,6 +21,9 @@ func gateText(r *conformance.Report) []byte {
 	if r.FirstBadRow != nil {
 		printLine(&b, "first bad row: %s", conformance.AtRow(*r.FirstBadRow).String())
 	}
+	if r.FirstBadPosition != nil {
+		printLine(&b, "first bad position: %d", *r.FirstBadPosition)
+	}
 	if r.Kind != nil {
 		printLine(&b, "kind: %s", *r.Kind)
 	}
