@@ -28,6 +28,15 @@
 // error that Evaluate returns is about the run (a bad model, a cancelled
 // context), never about the candidate's answers: those are in the report.
 //
+// # Where the first wrong number is
+//
+// From last-token dumps each layer is run on the candidate's own row with the
+// reference's KV cache, which keeps the layers behind a fault high and can hide a
+// second, smaller one. From places at every position ([Places], the files
+// NAME.probes.safetensors) each layer is run on the candidate's own rows with keys
+// and values from those rows: no layer inherits from another, and each that is out
+// of budget is a source.
+//
 // # Limits and non-goals
 //
 // The package runs no model of its own: the reference engine, the yardstick
