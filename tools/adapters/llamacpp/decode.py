@@ -51,6 +51,7 @@ class Model:
         self.layers = llama_cpp.llama_model_n_layer(self._model)
         self.hidden = llama_cpp.llama_model_n_embd(self._model)
         self.architecture = self.metadata("general.architecture")
+        self.file_type = llama_cpp.llama_model_ftype(self._model)
         self.ctx = ctx
         self._capture = _Capture()
         c = llama_cpp.llama_context_default_params()
@@ -135,6 +136,8 @@ class Model:
         """Runs the prompt and decodes greedily: the rows of a layer dump, the
         probes ({name: a row per prompt position}), the output's ids, and the row of
         logits that chose each."""
+        if not token_ids:
+            raise Unsupported("a prompt of no tokens")
         for at, token in enumerate(token_ids):
             if not 0 <= token < self.vocab_size:
                 raise Unsupported("token_ids[%d]: got %d, want less than %d" % (at, token, self.vocab_size))

@@ -1,6 +1,6 @@
 """What engine.json says of a run, from what the GGUF and the options say."""
 
-# general.file_type of a GGUF, as llama.h numbers them (LLAMA_FTYPE_*).
+# File types as llama.h numbers them (LLAMA_FTYPE_*).
 _FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1",
     10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M",
@@ -12,13 +12,14 @@ _FILE_TYPES = {
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
 
 
+_GUESSED = 1024  # added where the GGUF doesn't say: the type of most tensors, the norms' among them
+
+
 def weights(file_type):
-    """The type of most weights; file_type is the metadata's text, None where it has none."""
-    try:
-        number = int(file_type)
-    except (TypeError, ValueError):
+    """The type of most weights, by the number that llama.cpp has for the file."""
+    if file_type & _GUESSED:
         return "unknown"
-    return _FILE_TYPES.get(number, "file type %d" % number)
+    return _FILE_TYPES.get(file_type, "file type %d" % file_type)
 
 
 def activations(weights_type):

@@ -57,7 +57,7 @@ def options(argv):
                      help="dump every prompt position at these parts (default %(const)s)")  # fmt: skip
     how = p.add_argument_group("how llama.cpp computes")
     how.add_argument("--ctx", type=int, default=2048, metavar="N", help="size of the context (default %(default)s)")
-    how.add_argument("--threads", type=int, default=min(4, os.cpu_count() or 1), metavar="N")
+    how.add_argument("--threads", type=int, default=1, metavar="N", help="more serve large models, on cores that are free (default %(default)s)")
     how.add_argument("--kv-type-k", choices=describe.KV_TYPES, default="f16", help="number format of the keys in the cache (default %(default)s)")
     how.add_argument("--kv-type-v", choices=describe.KV_TYPES, default="f16", help="of the values")
     how.add_argument("--flash-attn", action="store_true", help="attention in one operation")
@@ -94,7 +94,7 @@ class Run:
         self.version = decode.llama_cpp.__version__
 
     def engine(self):
-        return describe.engine(self.version, os.path.basename(self.o.model), self.model.metadata("general.file_type"), self.o, self.o.parts)
+        return describe.engine(self.version, os.path.basename(self.o.model), self.model.file_type, self.o, self.o.parts)
 
     def write_engine(self, folder):
         plumbline_dump.engine(os.path.join(folder, "engine.json"), "llama.cpp", **self.engine())
