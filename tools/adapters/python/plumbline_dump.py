@@ -64,7 +64,7 @@ def probes(path, tensors):
                 f.write(_packed("f", header[name]["shape"][1], row))
 
 def case(path, prompt, token_ids, /, **more):
-    """NAME.json. more: output_ids, decoded, stop, system, anything of your own."""
+    """NAME.json. more: output_ids, decoded, stop, prompt, system, anything of your own."""
     texts = ("" if more.get(key) is None else more[key] for key in ("system", "decoded"))
     if "text" in more or not all(isinstance(t, str) for t in (prompt, *texts)):
         raise ValueError("prompt, which is the case's text, system and decoded are texts")
