@@ -88,6 +88,17 @@ class Model:
         head_dim = int(head_dim) if head_dim else self.hidden // llama_cpp.llama_model_n_head(self._model)
         return lambda row: array.array("f", places.half_split(row, head_dim))
 
+    def offered(self):
+        """The places whose order of channels is known; a graph may still lack one."""
+        out = []
+        for probe in places.probes(places.PARTS, self.layers):
+            try:
+                self.order(probe)
+            except Unsupported:
+                continue
+            out.append(probe)
+        return out
+
     def template(self, system, prompt):
         """The text that the GGUF's own chat template makes."""
         import jinja2.sandbox

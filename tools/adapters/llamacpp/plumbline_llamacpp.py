@@ -146,7 +146,7 @@ class Run:
             try:
                 if "plumbline" in request:
                     say(plumbline=1, name="llama.cpp", smoke=True,
-                        **{**self.engine(), "probes": places.probes(places.PARTS, self.model.layers)})  # fmt: skip
+                        **{**self.engine(), "probes": self.model.offered()})  # fmt: skip
                     continue
                 name = request["case"]
                 if name.startswith("plumbline-smoke"):
@@ -160,7 +160,7 @@ class Run:
                 say(error=repr(e))
 
     def asked(self, r):
-        known = places.probes(places.PARTS, self.model.layers)
+        known = self.model.offered()
         unknown = [p for p in r["probes"] if p not in known]
         if unknown:
             raise self.unsupported("probe %s" % unknown[0])
