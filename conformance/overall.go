@@ -98,6 +98,9 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 			l.judged = true
 		}
 	}
+	if f, at := placesLocus(ev); at && (l.form.Row < 0 || f.Row <= l.form.Row) {
+		l.form, l.judged = f, true
+	}
 	if ev.Profile != nil {
 		l.value = locate(curveOf(ev.Profile), ev.Profile.Factors.Single.Value, b)
 		l.judged = true
@@ -109,6 +112,20 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 		}
 	}
 	return l
+}
+
+// placesLocus is the first place that can't be a run's.
+func placesLocus(ev *Evidence) (Locus, bool) {
+	if ev.ProbeProfile == nil {
+		return Locus{}, false
+	}
+	for _, f := range placesOfForm(ev) {
+		if f.At.Row >= 0 {
+			return Locus{Row: f.At.Row, Kind: KindDump, form: true, position: f.At.Position,
+				Notes: []string{fmt.Sprintf("case %s: %s", ev.Case.Name, f.what())}}, true
+		}
+	}
+	return Locus{}, false
 }
 
 // matchesAnother names the case whose reference rows a failing case's rows are,
