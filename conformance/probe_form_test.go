@@ -166,6 +166,9 @@ func TestProbesAndLayerDumpAreOneRuns(t *testing.T) {
 			assert.Equal(t, []int{5, 3, len(cfg.Cases[0].TokenIDs) - 1}, []int{at.Row, at.Channel, *at.Position}, name)
 			assert.Equal(t, engine.ResidPost(4), r.Findings[0].Probe, name)
 		}
+		if assert.NotNil(t, rep.FirstBadRow, name) {
+			assert.Equal(t, 5, *rep.FirstBadRow, name)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package conformance_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/engine"
@@ -69,9 +71,42 @@ func TestProbesSeparateTwoFaults(t *testing.T) {
 				want = slices.Concat(inLayer(tc.attention, tc.parts...), inLayer(tc.mlp, engine.PartResidPost))
 			}
 			what := fmt.Sprintf("gate-up-swapped at %d and %s at %d, %s", tc.mlp, tc.mutant, tc.attention, name)
-			assertLocus(t, judge(t, cfg, open(faulty)), min(tc.mlp, tc.attention)+1, conformance.KindLayer, want, what)
+			rep := judge(t, cfg, open(faulty))
+			assertLocus(t, rep, min(tc.mlp, tc.attention)+1, conformance.KindLayer, want, what)
 		}
 	}
+}
+
+// TestTheFirstPositionIsTheFirstSources: a later layer that is wrong from the start
+// says nothing of when the first one went wrong.
+func TestTheFirstPositionIsTheFirstSources(t *testing.T) {
+	sweep(t)
+	cfg := probing(t, seeded, "short_question")
+	faulty := faultyWeights(t, faultyWeights(t, cfg.Reference.Weights(), "gate-up-swapped", 20), "stale-cache-row", 5)
+	rep := judge(t, cfg, inScheme(blocks)(faulty))
+	assertLocus(t, rep, 6, conformance.KindLayer, append(inLayer(5, engine.PartResidMid), inLayer(20, engine.PartResidPost)...), "two faults")
+	if assert.NotNil(t, rep.FirstBadPosition) {
+		assert.Equal(t, len(cfg.Cases[0].TokenIDs)-1, *rep.FirstBadPosition)
+	}
+}
+
+// TestSourcesAreThoseOfAllCases: a fault that one prompt alone shows is a source as
+// well.
+func TestSourcesAreThoseOfAllCases(t *testing.T) {
+	sweep(t)
+	cfg := probing(t, seeded, "arithmetic", "translation")
+	open := inScheme(scaled)
+	one := faultyWeights(t, cfg.Reference.Weights(), "gate-up-swapped", 4)
+	often, once := open(one), open(faultyWeights(t, one, "kv-heads-swapped", 17))
+	info, err := often.Info(t.Context())
+	require.NoError(t, err)
+	rep := judge(t, cfg, engine.Func{Side: info, Answer: func(ctx context.Context, req engine.Request) (*engine.Response, error) {
+		if req.Case.Name == "translation" {
+			return once.Run(ctx, req)
+		}
+		return often.Run(ctx, req)
+	}})
+	assertLocus(t, rep, 5, conformance.KindLayer, append(inLayer(4, engine.PartResidPost), inLayer(17, engine.PartV, engine.PartKRope)...), "two faults")
 }
 
 // TestProbesTellAFaultOfAllLayers: it is one fault, named at its first layer.

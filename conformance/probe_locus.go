@@ -177,14 +177,19 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	faults, gains := p.faults(b), p.gainFaults(b)
 	loc := Locus{Row: -1}
 	healed := map[int]bool{}
-	layers := map[int]bool{}
+	layers, inside := map[int]bool{}, map[int]bool{}
+	for _, f := range faults {
+		inside[f.layer] = inside[f.layer] || f.part != engine.PartResidPost
+	}
 	for n := range p.Layers[:len(p.Layers)-1] {
-		if !healed[n] && p.heals(n, b) {
+		// A row that is wrong in the dump alone has nothing wrong before it.
+		if !healed[n] && !inside[n] && p.heals(n, b) {
 			healed[n], healed[n+1] = true, true
+			note := healNote(n, 2)
 			if loc.Row < 0 {
-				loc.Row, loc.Kind = n+1, KindDump
+				loc.Row, loc.Kind, loc.healed, loc.healing = n+1, KindDump, 2, note
 			}
-			loc.Notes = append(loc.Notes, healNote(n, 2))
+			loc.Notes = append(loc.Notes, note)
 		}
 	}
 	for _, f := range faults {
