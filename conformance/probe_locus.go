@@ -199,7 +199,7 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	}
 	measurable := len(measured(p.column(wholeLayer)))
 	everywhere := len(layers) > 4 && 2*len(layers) > measurable
-	add := func(layer int, part engine.Part, position int) {
+	add := func(layer int, part engine.Part) {
 		if loc.Row < 0 || layer+1 < loc.Row {
 			loc.Row, loc.Kind = layer+1, KindLayer
 		}
@@ -208,18 +208,20 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 			return
 		}
 		loc.Sources = append(loc.Sources, probe)
-		if position >= 0 && (loc.position == nil || position < *loc.position) {
-			loc.position = &position
-		}
 	}
 	for _, f := range faults {
 		if f.source && !healed[f.layer] {
-			add(f.layer, f.part, f.first)
+			add(f.layer, f.part)
 		}
 	}
 	for _, f := range gains {
 		if !healed[f.layer] && !layers[f.layer] {
-			add(f.layer, f.part, -1)
+			add(f.layer, f.part)
+		}
+	}
+	for _, f := range faults { // of the first source; the others have dates of their own
+		if f.source && f.layer+1 == loc.Row && loc.Kind != KindDump && f.first >= 0 && (loc.position == nil || f.first < *loc.position) {
+			loc.position = &f.first
 		}
 	}
 	if everywhere {
