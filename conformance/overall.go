@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
@@ -72,6 +73,7 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 		}
 	}
 	value := mostShared(exact, judgedExact)
+	value.Sources = sourcesOf(value, exact)
 	if value.Row < 0 && len(ps) >= MedianCases {
 		value = locate(medianCurve(ps), ps[0].Factors.Median.Value, b)
 	}
@@ -84,6 +86,24 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 		return value, each
 	}
 	return smaller(form, value), each
+}
+
+// sourcesOf are the sources of the locus that was picked, and those behind it that
+// other cases show: on a candidate's own rows no layer is explained by another.
+func sourcesOf(picked Locus, all []Locus) []engine.Probe {
+	out := slices.Clone(picked.Sources)
+	if picked.Kind != KindLayer && picked.Kind != KindDump {
+		return out
+	}
+	for _, l := range all {
+		for _, s := range l.Sources {
+			if l.Kind != KindAllLayers && depthOfProbe(s)+1 >= picked.Row && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b engine.Probe) int { return depthOfProbe(a) - depthOfProbe(b) })
+	return out
 }
 
 // locateOne locates within one case.
