@@ -140,3 +140,16 @@ func resultOf(t *testing.T, rep *conformance.Report, id, name string) conformanc
 	t.Fatalf("no result of %s on case %s", id, name)
 	return conformance.Result{}
 }
+
+// answerAs has a candidate run other ids than the case's, and not say so.
+func answerAs(c engine.Candidate, change func(ids []int)) func(context.Context, engine.Request) (*engine.Response, error) {
+	return func(ctx context.Context, req engine.Request) (*engine.Response, error) {
+		req.Case.TokenIDs = append([]int(nil), req.Case.TokenIDs...)
+		change(req.Case.TokenIDs)
+		resp, err := c.Run(ctx, req)
+		if err == nil {
+			resp.PromptIDs = nil
+		}
+		return resp, err
+	}
+}
