@@ -67,10 +67,13 @@ func TestPlacesWithoutRowsJudgeNothing(t *testing.T) {
 		cfg.Probes = append(cfg.Probes, engine.Block(n, engine.PartKRope))
 	}
 	clean := inScheme(scaled)(cfg.Reference.Weights())
-	rep := judge(t, cfg, tampered(t, clean, func(_ engine.Request, resp *engine.Response, _ engine.ProbeValues) {
+	rep := judge(t, cfg, tampered(t, clean, func(req engine.Request, resp *engine.Response, p engine.ProbeValues) {
 		resp.Layers, resp.Logits, resp.OutputIDs, resp.PromptIDs = nil, nil, nil, nil
+		for name, m := range p {
+			p[name] = cut(m, len(req.Case.TokenIDs))
+		}
 	}))
-	assert.Equal(t, conformance.NothingJudged, rep.Conclusion)
+	assert.Equal(t, conformance.NothingJudged, rep.Conclusion, "%v", rep.Failures())
 	assert.False(t, rep.Cases[cfg.Cases[0].Name].Judged)
 	r := resultOf(t, rep, "ProbeCandidate", cfg.Cases[0].Name)
 	assert.Equal(t, conformance.Skip, r.Status)
