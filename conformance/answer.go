@@ -10,12 +10,13 @@ import (
 // outcome: broken is the candidate's fault, unsupported is not.
 func answerError(err error) Outcome {
 	var un *engine.UnsupportedError
-	if errors.As(err, &un) {
+	var bad *engine.MalformedError
+	broken := errors.As(err, &bad) // such as an answer with what no engine can offer
+	if errors.As(err, &un) && !broken {
 		return unsupported(un.Error())
 	}
 	o := Outcome{Status: Error, Reason: err.Error(), Kind: kindOf(err)}
-	var bad *engine.MalformedError
-	if errors.As(err, &bad) && bad.File != "" {
+	if broken && bad.File != "" {
 		o.Findings = []Finding{{Metric: "answer", Got: 0, Limit: Limit{1, "a readable answer"},
 			At: At{Row: -1, Channel: -1, File: bad.File}, Detail: bad.Err.Error()}}
 	}

@@ -13,7 +13,7 @@ import (
 var blockWeights = regexp.MustCompile(`^q([458]_[01]|[2-6]_k(_[sml])?)$`)
 
 // activationBlocks are how many channels share a scale, by declared activations.
-var activationBlocks = map[string]int{"int8 blocks": 32, "q8_0": 32, "q8_1": 32, "int8-block32": 32}
+var activationBlocks = map[string]int{"int8 blocks": 32, "q8_0": 32, "q8_1": 32, "int8-block32": 32, "q8_k": 256}
 
 // blockArithmeticOf reads the declaration of an engine that takes its weights
 // from the reference's own file, and rounds the inputs of its linears to int8 in

@@ -17,7 +17,7 @@ func (g *gatherer) places(ev *Evidence, resp *engine.Response) error {
 	limit := len(ev.Case.TokenIDs) + max(len(resp.OutputIDs), 0)
 	p, err := readPlaces(resp.Probes, ev.Arch, limit, resp.Files.Probes)
 	if err != nil {
-		return err
+		return fmt.Errorf("conformance: case %s: probes %s: %w", ev.Case.Name, resp.Files.Probes, err)
 	}
 	ev.Places = p
 	ev.placesIDs = append(append([]int(nil), ev.Case.TokenIDs...), resp.OutputIDs...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
@@ -72,6 +73,7 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 		}
 	}
 	value := mostShared(exact, judgedExact)
+	value.Sources = sourcesOf(value, exact)
 	if value.Row < 0 && len(ps) >= MedianCases {
 		value = locate(medianCurve(ps), ps[0].Factors.Median.Value, b)
 	}
@@ -86,6 +88,24 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 	return smaller(form, value), each
 }
 
+// sourcesOf are the sources of the locus that was picked, and those behind it that
+// other cases show: on a candidate's own rows no layer is explained by another.
+func sourcesOf(picked Locus, all []Locus) []engine.Probe {
+	out := slices.Clone(picked.Sources)
+	if picked.Kind != KindLayer && picked.Kind != KindDump {
+		return out
+	}
+	for _, l := range all {
+		for _, s := range l.Sources {
+			if l.Kind != KindAllLayers && depthOfProbe(s)+1 >= picked.Row && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b engine.Probe) int { return depthOfProbe(a) - depthOfProbe(b) })
+	return out
+}
+
 // locateOne locates within one case.
 func locateOne(ev *Evidence, b Budgets) caseLocus {
 	l := caseLocus{form: Locus{Row: -1}, value: Locus{Row: -1}}
@@ -98,6 +118,9 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 			l.judged = true
 		}
 	}
+	if f, at := placesLocus(ev); at && (l.form.Row < 0 || f.Row <= l.form.Row) {
+		l.form, l.judged = f, true
+	}
 	if ev.Profile != nil {
 		l.value = locate(curveOf(ev.Profile), ev.Profile.Factors.Single.Value, b)
 		l.judged = true
@@ -109,6 +132,20 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 		}
 	}
 	return l
+}
+
+// placesLocus is the first place that can't be a run's.
+func placesLocus(ev *Evidence) (Locus, bool) {
+	if ev.ProbeProfile == nil {
+		return Locus{}, false
+	}
+	for _, f := range placesOfForm(ev) {
+		if f.At.Row >= 0 {
+			return Locus{Row: f.At.Row, Kind: KindDump, form: true, position: f.At.Position,
+				Notes: []string{fmt.Sprintf("case %s: %s", ev.Case.Name, f.what())}}, true
+		}
+	}
+	return Locus{}, false
 }
 
 // matchesAnother names the case whose reference rows a failing case's rows are,

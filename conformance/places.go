@@ -27,22 +27,22 @@ type Places struct {
 func readPlaces(src engine.ProbeSource, a engine.Arch, limit int, file string) (*Places, error) {
 	names := src.Probes()
 	if len(names) == 0 {
-		return nil, errors.New("conformance: probes: got none, want at least 1")
+		return nil, errors.New("got no probe, want at least 1")
 	}
 	p := &Places{Rows: map[engine.Probe][][]float64{}, File: file}
 	for _, name := range names { // before anything is read
 		width, err := name.Width(a)
 		if err != nil {
-			return nil, fmt.Errorf("conformance: probes: %w", err)
+			return nil, err
 		}
 		positions, got := src.Shape(name)
 		switch {
 		case got != width:
-			return nil, fmt.Errorf("conformance: probe %s: width: got %d, want %d", name, got, width)
+			return nil, fmt.Errorf("%s: width: got %d, want %d", name, got, width)
 		case positions < 1 || positions > limit:
-			return nil, fmt.Errorf("conformance: probe %s: got %d positions, want 1 to %d (the prompt's ids and the output's)", name, positions, limit)
+			return nil, fmt.Errorf("%s: got %d positions, want 1 to %d (the prompt's ids and the output's)", name, positions, limit)
 		case p.Positions != 0 && positions != p.Positions:
-			return nil, fmt.Errorf("conformance: probe %s: got %d positions, want %d as probe %s has", name, positions, p.Positions, names[0])
+			return nil, fmt.Errorf("%s: got %d positions, want %d as probe %s has", name, positions, p.Positions, names[0])
 		}
 		p.Positions = positions
 	}
@@ -52,7 +52,7 @@ func readPlaces(src engine.ProbeSource, a engine.Arch, limit int, file string) (
 		}
 		m, err := src.Matrix(name)
 		if err != nil {
-			return nil, fmt.Errorf("conformance: probe %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		p.Rows[name] = widened(m)
 	}

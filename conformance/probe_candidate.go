@@ -139,6 +139,14 @@ func placesOfForm(ev *Evidence) []Finding {
 	return out
 }
 
+// what says what is wrong with a place, for a note.
+func (f Finding) what() string {
+	if f.Detail != "" {
+		return f.Detail
+	}
+	return fmt.Sprintf("%s: %s differs by %.4g", f.Probe, f.Metric, float64(f.Got))
+}
+
 func rowOf(p engine.Probe) int {
 	if n, _, ok := p.Block(); ok {
 		return n + 1

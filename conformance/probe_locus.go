@@ -182,14 +182,19 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	faults, gains := p.faults(b), p.gainFaults(b)
 	loc := Locus{Row: -1}
 	healed := map[int]bool{}
-	layers := map[int]bool{}
+	layers, inside := map[int]bool{}, map[int]bool{}
+	for _, f := range faults {
+		inside[f.layer] = inside[f.layer] || f.part != engine.PartResidPost
+	}
 	for n := range p.Layers[:len(p.Layers)-1] {
-		if !healed[n] && p.heals(n, b) {
+		// A row that is wrong in the dump alone has nothing wrong before it.
+		if !healed[n] && !inside[n] && p.heals(n, b) {
 			healed[n], healed[n+1] = true, true
+			note := healNote(n, 2)
 			if loc.Row < 0 {
-				loc.Row, loc.Kind = n+1, KindDump
+				loc.Row, loc.Kind, loc.healed, loc.healing = n+1, KindDump, 2, note
 			}
-			loc.Notes = append(loc.Notes, healNote(n, 2))
+			loc.Notes = append(loc.Notes, note)
 		}
 	}
 	for _, f := range faults {
@@ -199,7 +204,7 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	}
 	measurable := len(measured(p.column(wholeLayer)))
 	everywhere := len(layers) > 4 && 2*len(layers) > measurable
-	add := func(layer int, part engine.Part, position int) {
+	add := func(layer int, part engine.Part) {
 		if loc.Row < 0 || layer+1 < loc.Row {
 			loc.Row, loc.Kind = layer+1, KindLayer
 		}
@@ -208,13 +213,10 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 			return
 		}
 		loc.Sources = append(loc.Sources, probe)
-		if position >= 0 && (loc.position == nil || position < *loc.position) {
-			loc.position = &position
-		}
 	}
 	for _, f := range faults {
 		if f.source && !healed[f.layer] {
-			add(f.layer, f.part, f.first)
+			add(f.layer, f.part)
 			if f.heads != nil {
 				loc.Notes = append(loc.Notes, fmt.Sprintf("%s: %s", engine.Block(f.layer, f.part), headsNote(f.heads)))
 			}
@@ -222,7 +224,12 @@ func locateProbes(p *ProbeProfile, b Budgets) Locus {
 	}
 	for _, f := range gains {
 		if !healed[f.layer] && !layers[f.layer] {
-			add(f.layer, f.part, -1)
+			add(f.layer, f.part)
+		}
+	}
+	for _, f := range faults { // of the first source; the others have dates of their own
+		if f.source && f.layer+1 == loc.Row && loc.Kind != KindDump && f.first >= 0 && (loc.position == nil || f.first < *loc.position) {
+			loc.position = &f.first
 		}
 	}
 	if everywhere {

@@ -46,13 +46,35 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 				at = j
 			}
 		}
-		if at < 0 {
-			return "", false, nil // one case decides: the order is the same in all
+		if at < 0 || ev.moves(n) <= d[at] {
+			// One case decides: the order is the same in all. A row that stays where
+			// it was is no layer's, however little that one adds.
+			return "", false, nil
 		}
 		return fmt.Sprintf("from row %d to row %d the candidate behaves like layer %d, not like layer %d (%s): layers in the wrong order",
 			n, n+1, at, n, engine.ResidPost(n)), l.Kind == KindDump, nil
 	}
 	return "", false, nil
+}
+
+// moves is how far row n+1 of the candidate is from its row n, as missesLayer
+// measures.
+func (ev *Evidence) moves(n int) float64 {
+	if p := ev.ProbeProfile; p != nil && p.Layers[n].Local.measured() {
+		return distanceBehindFirst(ev.Places.Rows[engine.RowProbe(n+1)], ev.Places.Rows[engine.RowProbe(n)], len(p.Layers[n].Local.At))
+	}
+	return distance(ev.Candidate.Rows[n+1], ev.Candidate.Rows[n])
+}
+
+// distanceBehindFirst is the distance of rows of so many positions, without the
+// first where there are more.
+func distanceBehindFirst(a, b [][]float64, positions int) float64 {
+	var sum float64
+	for t := min(1, positions-1); t < positions; t++ {
+		d := distance(a[t], b[t])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
 }
 
 // missesLayer is how far row n+1 of the candidate is from what layer j makes of its
@@ -66,12 +88,7 @@ func (ev *Evidence) missesLayer(ctx context.Context, n, j int) (float64, error) 
 		if err != nil {
 			return 0, err
 		}
-		var sum float64
-		for t := min(1, until-1); t < until; t++ {
-			d := distance(out[t], want[engine.PartResidPost][t])
-			sum += d * d
-		}
-		return math.Sqrt(sum), nil
+		return distanceBehindFirst(out, want[engine.PartResidPost], until), nil
 	}
 	y, err := ev.trace.Layer(ctx, j, ev.Candidate.Rows[n])
 	if err != nil {

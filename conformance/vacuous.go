@@ -32,7 +32,8 @@ func noVacuousPass() *Check {
 // judgedByValue reports whether all that the candidate offered in this case was
 // compared by value, and that it was something.
 func (ev *Evidence) judgedByValue() bool {
-	rows, logits := ev.Profile != nil || ev.ProbeProfile != nil, ev.Logits != nil
+	probes := ev.ProbeProfile != nil && ev.ProbeProfile.anyMeasured()
+	rows, logits := ev.Profile != nil || probes, ev.Logits != nil
 	if ev.Places != nil && ev.ProbeProfile == nil {
 		return false
 	}
