@@ -38,6 +38,7 @@ func TestArithmeticOfADeclaration(t *testing.T) {
 		{info("q8_0", "int8 blocks", "f32"), blocks(engine.KVCache{})},
 		{info("q2_k", "int8 blocks", "f16"), blocks(f16)},
 		{info("Q4_K_M", "int8 blocks", "f16"), blocks(f16)},
+		{info("Q4_K_M", "q8_K", ""), arithmetic{scheme: engine.Scheme{FloatWeights: true, ActivationBlock: 256}}},
 		{info("q6_k", "int8 blocks", "q8_0"), blocks(engine.KVCache{K: engine.KVQ8_0, V: engine.KVQ8_0})},
 		{info("f32", "int8-block32", "f16"), blocks(f16)},
 

@@ -102,7 +102,10 @@ func TestLocateNamesTheFault(t *testing.T) {
 	}
 	unknownFault := unknownClean
 	unknownFault.local = append([]float64(nil), unknownClean.local...)
-	unknownFault.local[5] *= 3
+	unknownFault.local[5] *= 6
+	unknownSpread := unknownClean
+	unknownSpread.local = append([]float64(nil), unknownClean.local...)
+	unknownSpread.local[5] *= 3
 	weakSingle := flat(1)
 	weakSingle.local[7] = 1.7
 	weakMedian := weakSingle
@@ -172,6 +175,7 @@ func TestLocateNamesTheFault(t *testing.T) {
 		{"medians: a layer that stands out below the factor", weakMedian, 8, KindLayer, resid(7)},
 		{"one case: the same layer is within the factor", weakSingle, -1, "", nil},
 		{"another scheme, clean", unknownClean, -1, "", nil},
+		{"another scheme, as much as sound ones differ", unknownSpread, -1, "", nil},
 		{"another scheme, one layer", unknownFault, 6, KindLayer, resid(5)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
