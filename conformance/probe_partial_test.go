@@ -123,24 +123,27 @@ func TestProbesBehindThePromptAreJudged(t *testing.T) {
 	}
 }
 
+// shortened has a candidate give probes of five positions and no layer dump.
+func shortened(t *testing.T, c engine.Candidate) engine.Candidate {
+	t.Helper()
+	return tampered(t, c, func(_ engine.Request, resp *engine.Response, p engine.ProbeValues) {
+		for name, m := range p {
+			p[name] = cut(m, 5)
+		}
+		resp.Layers = nil
+	})
+}
+
 // TestProbesShorterThanThePromptAreJudged: the positions that there are.
 func TestProbesShorterThanThePromptAreJudged(t *testing.T) {
 	onlyOnEmbedded(t)
 	cfg := probing(t, seeded, "arithmetic")
-	short := func(c engine.Candidate) engine.Candidate {
-		return tampered(t, c, func(_ engine.Request, resp *engine.Response, p engine.ProbeValues) {
-			for name, m := range p {
-				p[name] = cut(m, 5)
-			}
-			resp.Layers = nil
-		})
-	}
 	open := inScheme(scaled)
-	rep := judge(t, cfg, short(open(cfg.Reference.Weights())))
+	rep := judge(t, cfg, shortened(t, open(cfg.Reference.Weights())))
 	assert.Empty(t, rep.Failures())
 	assert.Equal(t, conformance.Pass, resultOf(t, rep, "ProbeCandidate", cfg.Cases[0].Name).Status)
 	assert.Equal(t, conformance.Unsupported, resultOf(t, rep, "ResidualCandidate", cfg.Cases[0].Name).Status, "the last prompt position is not there")
 
-	rep = judge(t, cfg, short(open(faultyWeights(t, cfg.Reference.Weights(), "kv-heads-swapped", 9))))
+	rep = judge(t, cfg, shortened(t, open(faultyWeights(t, cfg.Reference.Weights(), "kv-heads-swapped", 9))))
 	assertLocus(t, rep, 10, conformance.KindLayer, inLayer(9, engine.PartV, engine.PartKRope), "5 of 9 positions")
 }

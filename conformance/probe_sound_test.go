@@ -83,6 +83,9 @@ func TestProbesOfAFloatEngineShowAWrongEpsilon(t *testing.T) {
 	cfg := probing(t, seeded, few["seeded"].cases...)
 	const layer = 11
 	rep := judge(t, cfg, floatProbes(t, referenceMutant(t, cfg, "norm-eps", layer)))
+	for _, c := range cfg.Cases {
+		assert.Equal(t, conformance.Fail, resultOf(t, rep, "ProbeCandidate", c.Name).Status, c.Name)
+	}
 	require.NotEmpty(t, rep.Sources)
 	assertLocus(t, rep, layer+1, conformance.KindLayer, rep.Sources, "norm-eps in a float engine")
 	for _, s := range rep.Sources {

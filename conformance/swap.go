@@ -22,7 +22,7 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 	}
 	n := l.Row - 1
 	for _, ev := range evs {
-		if ev.Profile == nil || n >= len(ev.Profile.Local) || ev.Profile.Local[n].Missing {
+		if !ev.exactAt(n) && (ev.Profile == nil || n >= len(ev.Profile.Local) || ev.Profile.Local[n].Missing) {
 			continue
 		}
 		d := make([]float64, ev.Arch.Layers)
@@ -57,10 +57,15 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 	return "", false, nil
 }
 
+// exactAt reports whether the local error of a layer is known from all positions.
+func (ev *Evidence) exactAt(n int) bool {
+	return ev.ProbeProfile != nil && ev.ProbeProfile.Layers[n].Local.measured()
+}
+
 // moves is how far row n+1 of the candidate is from its row n, as missesLayer
 // measures.
 func (ev *Evidence) moves(n int) float64 {
-	if p := ev.ProbeProfile; p != nil && p.Layers[n].Local.measured() {
+	if p := ev.ProbeProfile; ev.exactAt(n) {
 		return distanceBehindFirst(ev.Places.Rows[engine.RowProbe(n+1)], ev.Places.Rows[engine.RowProbe(n)], len(p.Layers[n].Local.At))
 	}
 	return distance(ev.Candidate.Rows[n+1], ev.Candidate.Rows[n])
@@ -81,7 +86,7 @@ func distanceBehindFirst(a, b [][]float64, positions int) float64 {
 // row n: at all positions but the first where there are such rows, else at the
 // last.
 func (ev *Evidence) missesLayer(ctx context.Context, n, j int) (float64, error) {
-	if p := ev.ProbeProfile; p != nil && p.Layers[n].Local.measured() {
+	if p := ev.ProbeProfile; ev.exactAt(n) {
 		until := len(p.Layers[n].Local.At)
 		in, out := ev.Places.Rows[engine.RowProbe(n)][:until], ev.Places.Rows[engine.RowProbe(n+1)]
 		want, _, err := ev.layerRun(ctx, j, in, nil)
