@@ -64,7 +64,7 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 		return layerTruth{}, Factors{}, errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
 	}
 	ref := g.cfg.Reference
-	t := layerTruth{floor: roundingOf("float32")}
+	t := layerTruth{floor: roundingOf("float32"), norm: ref.FinalNorm}
 	t.run = func(ctx context.Context, n int, in, mid [][]float64) (want, own engine.LayerRun, err error) {
 		if want, err = ref.LayerAll(ctx, n, in, mid); err != nil {
 			return nil, nil, err
@@ -102,6 +102,7 @@ func (g *gatherer) floatLayers() (layerTruth, Factors, error) {
 	}
 	return layerTruth{
 		floor: roundingOf("float32"),
+		norm:  double.FinalNorm,
 		run: func(ctx context.Context, n int, in, mid [][]float64) (want, own engine.LayerRun, err error) {
 			if want, err = double.LayerAll(ctx, n, in, mid); err != nil {
 				return nil, nil, err

@@ -14,6 +14,9 @@ func (r *Report) headFault(evs []*Evidence) (engine.Probe, bool) {
 	failed := func(id string) bool {
 		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.ID == id && c.Side == SideCandidate && c.Status == Fail })
 	}
+	if slices.ContainsFunc(evs, func(ev *Evidence) bool { return ev.ProbeProfile != nil && ev.ProbeProfile.wrongNorm() >= 0 }) {
+		return engine.ProbeFinalNorm, true // the probe itself says so
+	}
 	if failed("LogitRowContract") {
 		return "", false // what is in the dump is not what the head gave
 	}

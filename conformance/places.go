@@ -101,7 +101,8 @@ func unusable(p engine.Probe, rows [][]float64) (position int, what string) {
 	for i, row := range rows {
 		c := metric.Classify(row)
 		_, part, inside := p.Block()
-		residual := !inside || part == engine.PartResidMid || part == engine.PartResidPost
+		// An embedding may be zero, as a padding token's: it is judged by value.
+		residual := inside && (part == engine.PartResidMid || part == engine.PartResidPost)
 		if c.Kind == metric.NonFinite || (residual && c.Degenerate()) || beyondFloat32(row) >= 0 {
 			return i, c.Kind.String()
 		}

@@ -76,6 +76,11 @@ func judgeProbes(ev *Evidence, _ Side) Outcome {
 	for _, f := range p.faults(ev.Budgets) {
 		out = append(out, f.finding(file, p.Layers[f.layer].Split))
 	}
+	if t := p.wrongNorm(); t >= 0 {
+		m, bound := p.FinalNorm[t], p.floatFactors.Single
+		out = append(out, Finding{Probe: engine.ProbeFinalNorm, Metric: "final norm of the candidate's own last row, relative L2", Got: Number(m.Got),
+			Limit: Limit{Number(bound.Value * m.Yard), fmt.Sprintf("%.3g roundings of float32", bound.Value)}, At: atPosition(-1, t, file)})
+	}
 	for _, f := range p.gainFaults(ev.Budgets) {
 		out = append(out, f.finding(file))
 	}
@@ -88,6 +93,12 @@ func judgeProbes(ev *Evidence, _ Side) Outcome {
 		return skip("no layer has both its input rows and a place to judge")
 	}
 	return pass()
+}
+
+// wrongNorm is the first position whose final_norm is not that of the candidate's
+// own last row, -1 when there is none.
+func (p *ProbeProfile) wrongNorm() int {
+	return slices.IndexFunc(p.FinalNorm, func(m Measure) bool { return over(m.Ratio(), p.floatFactors.Single.Value) })
 }
 
 func (p *ProbeProfile) anyMeasured() bool {

@@ -18,6 +18,9 @@ type ProbeProfile struct {
 	Positions, Prompt int
 	// Embed is the error of each position's embedding, nil when it isn't offered.
 	Embed []Measure
+	// FinalNorm is the error of each position's final_norm from the candidate's own
+	// last row, nil when either isn't offered.
+	FinalNorm []Measure
 	// Layers has one entry per decoder layer.
 	Layers []LayerProbes
 	// SchemeUnknown and Factors are as in Profile.
@@ -85,6 +88,8 @@ type layerTruth struct {
 	run func(ctx context.Context, n int, in, mid [][]float64) (want, yard engine.LayerRun, err error)
 	// embed gives both for the tokens of the positions.
 	embed func(ctx context.Context, ids []int) (want, yard [][]float64, err error)
+	// norm is the final norm of one row.
+	norm func(ctx context.Context, row []float64) ([]float64, error)
 	// floor is the smallest relative error of a row that the yardstick can be
 	// trusted to show.
 	floor float64
@@ -105,6 +110,16 @@ func probeProfileOf(ctx context.Context, t layerTruth, p *Places, a engine.Arch,
 			return nil, err
 		}
 		out.Embed = t.measure(rows, want, yard, nil, want, len(rows)).At
+	}
+	if last, rows := stream[a.Layers], p.Rows[engine.ProbeFinalNorm]; last != nil && rows != nil {
+		until := min(usablePositions(engine.RowProbe(a.Layers), last), usablePositions(engine.ProbeFinalNorm, rows))
+		for i := range until {
+			want, err := t.norm(ctx, last[i])
+			if err != nil {
+				return nil, err
+			}
+			out.FinalNorm = append(out.FinalNorm, Measure{Got: metric.RelativeL2(rows[i], want), Yard: t.floor})
+		}
 	}
 	for n := range out.Layers {
 		l, err := t.layer(ctx, n, stream[n], p)
