@@ -15,12 +15,15 @@ var blockWeights = regexp.MustCompile(`^q([458]_[01]|[2-6]_k(_[sml])?)$`)
 // activationBlocks are how many channels share a scale, by declared activations.
 var activationBlocks = map[string]int{"int8 blocks": 32, "q8_0": 32, "q8_1": 32, "int8-block32": 32, "q8_k": 256}
 
+// unknownArithmetic begins what is said of an arithmetic that nothing emulates.
+const unknownArithmetic = "no yardstick for "
+
 // blockArithmeticOf reads the declaration of an engine that takes its weights
 // from the reference's own file, and rounds the inputs of its linears to int8 in
 // blocks. What it doesn't know is named.
 func blockArithmeticOf(d engine.Info) arithmetic {
 	unknown := func(format string, args ...any) arithmetic {
-		return arithmetic{unknown: "no yardstick for " + fmt.Sprintf(format, args...)}
+		return arithmetic{unknown: unknownArithmetic + fmt.Sprintf(format, args...)}
 	}
 	// what stands behind the type says where the file is from
 	weights, _, _ := strings.Cut(strings.ToLower(d.Weights), "(")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -30,7 +31,7 @@ func (r *Report) conclude() {
 	}
 	for _, core := range coreOfCandidate {
 		if !judged[core.ID] {
-			r.NotJudged = append(r.NotJudged, NotJudged{ID: core.ID, WouldRun: core.WouldRun})
+			r.NotJudged = append(r.NotJudged, NotJudged{ID: core.ID, WouldRun: r.wouldRun(core.ID, core.WouldRun)})
 		}
 	}
 	switch {
@@ -45,6 +46,21 @@ func (r *Report) conclude() {
 	default:
 		r.Conclusion = Conforms
 	}
+}
+
+// wouldRun says what a check that was judged nowhere needs. Where a dump was there
+// and something else was missing, the check has said what.
+func (r *Report) wouldRun(id, needs string) string {
+	for _, c := range r.Checks {
+		if c.ID != id || c.Side != SideCandidate || c.Reason == "" || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
+			continue
+		}
+		if strings.Contains(c.Reason, unknownArithmetic) {
+			return "needs an arithmetic that the gate can emulate, declared in engine.json: " + c.Reason
+		}
+		return needs + "; here: " + c.Reason
+	}
+	return needs
 }
 
 // localise names the first bad row and the sources, over all cases and for

@@ -39,8 +39,8 @@ func localError() *Check {
 }
 
 func judgeLocalError(ev *Evidence, _ Side) Outcome {
-	if ev.exactLocal() {
-		if o := judgeExactLocal(ev); o.Status == Fail || ev.Profile == nil {
+	if ev.localOfAllPositions() {
+		if o := judgeAllPositions(ev); o.Status == Fail || ev.Profile == nil {
 			return o
 		}
 	}
@@ -68,11 +68,11 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 	return pass()
 }
 
-// judgeExactLocal is the same from all positions: keys and values are those of the
+// judgeAllPositions is the same from all positions: keys and values are those of the
 // candidate's own rows, and no layer inherits from another.
-func judgeExactLocal(ev *Evidence) Outcome {
+func judgeAllPositions(ev *Evidence) Outcome {
 	p := ev.ProbeProfile
-	bound := p.boundsOf(p.column(wholeLayer))
+	bound := p.boundsOf(p.column(wholeLayer), ev.Budgets)
 	var out []Finding
 	for n, l := range p.Layers {
 		f := probeFault{layer: n, part: engine.PartResidPost, m: l.Local, bound: bound, first: l.Local.first(bound.single.Value), source: true}
@@ -97,9 +97,9 @@ func updateHint(m Measure) string {
 	return ""
 }
 
-// exactLocal reports whether the local error of every layer is known from all
+// localOfAllPositions reports whether the local error of every layer is known from all
 // positions.
-func (ev *Evidence) exactLocal() bool {
+func (ev *Evidence) localOfAllPositions() bool {
 	if ev.ProbeProfile == nil {
 		return false
 	}

@@ -103,5 +103,7 @@ func noLogitDump(ev *Evidence) Outcome {
 	if ev.CandidateErr != nil {
 		return answerError(ev.CandidateErr)
 	}
-	return unsupported("no logit dump in this case")
+	return unsupported(noLogitsOffered)
 }
+
+const noLogitsOffered = "no logit dump in this case"

@@ -10,10 +10,10 @@ import (
 
 // finding of one case: a fault of form, a fault of values, or both.
 type caseLocus struct {
-	form, value Locus // Row -1: none
-	provenance  string
-	judged      bool
-	exact       bool // value comes from all positions
+	form, value  Locus // Row -1: none
+	provenance   string
+	judged       bool
+	allPositions bool // where value comes from
 }
 
 // first is the smaller of the two rows; a fault of form explains a bad value in
@@ -42,8 +42,8 @@ func smaller(form, value Locus) Locus {
 func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 	each := map[string]caseLocus{}
 	var ps []*Profile
-	var values, exact, forms []Locus
-	judged, judgedExact := 0, 0
+	var values, positioned, forms []Locus
+	judged, judgedAll := 0, 0
 	for _, ev := range evs {
 		l := locateOne(ev, b)
 		if l.value.Row >= 0 {
@@ -60,9 +60,9 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 			forms = append(forms, l.form)
 		}
 		if ev.ProbeProfile != nil {
-			judgedExact++
-			if l.exact {
-				exact = append(exact, l.value)
+			judgedAll++
+			if l.allPositions {
+				positioned = append(positioned, l.value)
 			}
 		}
 		if l.value.Row >= 0 {
@@ -72,8 +72,8 @@ func locateAll(evs []*Evidence, b Budgets) (Locus, map[string]caseLocus) {
 			ps = append(ps, ev.Profile)
 		}
 	}
-	value := mostShared(exact, judgedExact)
-	value.Sources = sourcesOf(value, exact)
+	value := mostShared(positioned, judgedAll)
+	value.Sources = sourcesOf(value, positioned)
 	if value.Row < 0 && len(ps) >= MedianCases {
 		value = locate(medianCurve(ps), ps[0].Factors.Median.Value, b)
 	}
@@ -127,8 +127,8 @@ func locateOne(ev *Evidence, b Budgets) caseLocus {
 	}
 	if ev.ProbeProfile != nil && ev.ProbeProfile.anyMeasured() {
 		l.judged = true
-		if exact := locateProbes(ev.ProbeProfile, b); exact.Row >= 0 {
-			l.value, l.exact = exact, true
+		if at := locateProbes(ev.ProbeProfile, b); at.Row >= 0 {
+			l.value, l.allPositions = at, true
 		}
 	}
 	return l

@@ -11,13 +11,14 @@ import (
 
 // power says what the dumps can show and what they can't.
 func power(evs []*Evidence) []string {
-	var judged, positions, exact, exactPositions int
+	var judged, positions, exact, allPositions int
 	quantised := false
 	logits := logitPower(evs)
 	for _, ev := range evs {
 		if ev.ProbeProfile != nil {
 			exact++
-			exactPositions += ev.ProbeProfile.Positions
+			quantised = quantised || arithmeticOf(ev.Declared).scheme.RowsInt8
+			allPositions += ev.ProbeProfile.Positions
 		}
 		if ev.Profile == nil {
 			continue
@@ -42,7 +43,7 @@ func power(evs []*Evidence) []string {
 			percent(low), percent(high)))
 	}
 	if exact > 0 {
-		out = append(out, exactPower(evs, exact, exactPositions)...)
+		out = append(out, positionsPower(evs, exact, allPositions)...)
 	}
 	if exact < judged {
 		out = append(out,
@@ -56,8 +57,8 @@ func power(evs []*Evidence) []string {
 	return out
 }
 
-// exactPower is what the places at every position can show.
-func exactPower(evs []*Evidence, cases, positions int) []string {
+// positionsPower is what the places at every position can show.
+func positionsPower(evs []*Evidence, cases, positions int) []string {
 	var parts []string
 	prefixes := 0
 	var low, high float64
@@ -72,7 +73,7 @@ func exactPower(evs []*Evidence, cases, positions int) []string {
 				parts = append(parts, string(part))
 			}
 		}
-		bound := p.boundsOf(p.column(wholeLayer)).pooled.Value
+		bound := p.boundsOf(p.column(wholeLayer), ev.Budgets).pooled.Value
 		for _, l := range p.Layers {
 			if x := bound * l.Local.All.Yard; l.Local.measured() {
 				if low == 0 || x < low {

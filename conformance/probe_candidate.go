@@ -137,8 +137,7 @@ func placesOfForm(ev *Evidence) []Finding {
 		}
 		row := ev.Candidate.Rows[i]
 		for ch, x := range rows[last] {
-			// half a code of an int8 row, or what float32 keeps of a value
-			tolerance := max(ev.Candidate.Steps[i]/2, abs(row[ch])*roundingOf("float32")) * 1.01
+			tolerance := max(ev.Candidate.Steps[i]/2, abs(row[ch])*roundingOf("float32")) * (1 + 1e-9)
 			if d := abs(x - row[ch]); over(d, tolerance) {
 				out = append(out, Finding{Probe: engine.RowProbe(i), Metric: "the layer dump's row against the probe at the last prompt position",
 					Got: Number(d), Limit: Limit{Number(tolerance), "both are the same run's: half a code, or a rounding of float32"},
@@ -214,9 +213,9 @@ func (f gainFault) finding(file string) Finding {
 	out.Metric, out.Got, out.Limit = "t-value of one channel's error on its update", Number(abs(f.g.T)), Limit{Number(f.bound), f.source.Describe()}
 	out.Detail = fmt.Sprintf("the error of channel %d is %+.2f times what %s adds there", f.g.Channel, f.g.Slope, half)
 	switch {
-	case abs(f.g.Slope+1) < channelSlope:
+	case abs(f.g.Slope+1) < 0.25:
 		out.Detail += ": the channel is dead"
-	case abs(f.g.Slope+2) < channelSlope:
+	case abs(f.g.Slope+2) < 0.25:
 		out.Detail += ": the channel has the wrong sign"
 	}
 	return out

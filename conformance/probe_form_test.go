@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/engine"
@@ -184,4 +185,22 @@ func (o offByALittle) Row(i int, dst []float64) (float64, error) {
 		dst[o.channel] += max(step, 1e-5*(1+math.Abs(dst[o.channel])))
 	}
 	return step, err
+}
+
+// TestMutantsOfProbesAreMalformed: the planted faults of form, as an engine's dumper
+// makes them.
+func TestMutantsOfProbesAreMalformed(t *testing.T) {
+	onlyOnEmbedded(t)
+	cfg := probing(t, seeded, "arithmetic", "translation")
+	for mutant, says := range map[string]string{"probe-short": "positions, want", "probe-unknown-name": "model.layers.3.hook"} {
+		planted, err := cfg.Mutants(cfg, conformance.Control{Mutant: mutant, Side: conformance.SideCandidate, Layer: 3})
+		require.NoError(t, err)
+		rep, err := conformance.Evaluate(t.Context(), planted)
+		require.NoError(t, err)
+		assert.Equal(t, conformance.Fails, rep.Conclusion, mutant)
+		if assert.NotNil(t, rep.Kind, mutant) {
+			assert.Equal(t, conformance.KindFormat, *rep.Kind, mutant)
+		}
+		assert.Contains(t, rep.Cases[cfg.Cases[0].Name].Reason, says, mutant)
+	}
 }

@@ -93,7 +93,7 @@ func TestUpstream(t *testing.T) {
 func TestBoundsFollowTheLevelOfAllLayers(t *testing.T) {
 	level := func(x float64, unknown string, positions int) (pooled, single float64) {
 		p := &ProbeProfile{Positions: positions, Factors: DefaultBudgets().OwnRowsScaled, SchemeUnknown: unknown}
-		b := p.boundsOf([]float64{x, x, x, x, 50, unmeasured})
+		b := p.boundsOf([]float64{x, x, x, x, 50, unmeasured}, DefaultBudgets())
 		return b.pooled.Value / p.Factors.Median.Value, b.single.Value / p.Factors.Single.Value
 	}
 	for _, tc := range []struct {
@@ -103,7 +103,7 @@ func TestBoundsFollowTheLevelOfAllLayers(t *testing.T) {
 	}{
 		{"a better engine is not held to its own level", 0.5, 1, ""},
 		{"all layers a little worse", 1.2, 1.2, ""},
-		{"all layers far worse are not sound", 3, highestLevel, ""},
+		{"all layers far worse are not sound", 3, DefaultBudgets().Level.Value, ""},
 		{"of an unknown arithmetic the level says nothing", 3, 3, "no yardstick"},
 	} {
 		pooled, single := level(tc.all, tc.unknown, 20)
@@ -111,6 +111,6 @@ func TestBoundsFollowTheLevelOfAllLayers(t *testing.T) {
 		assert.InDelta(t, tc.factor, single, 1e-12, tc.name)
 	}
 	p := &ProbeProfile{Positions: minGainPositions, Factors: DefaultBudgets().OwnRowsScaled}
-	b := p.boundsOf([]float64{1, 1})
+	b := p.boundsOf([]float64{1, 1}, DefaultBudgets())
 	assert.Equal(t, b.single, b.pooled, "few positions are bounded as one")
 }

@@ -31,7 +31,7 @@ type CaseVerdict struct {
 	FirstBadRow *int          `json:"first_bad_row"`
 	Source      *engine.Probe `json:"source"`
 	// FirstBadPosition is as in Report.
-	FirstBadPosition *int `json:"first_bad_position,omitempty"`
+	FirstBadPosition *int `json:"first_bad_position"`
 	// Judged is false for a case that gave no values, with the reason.
 	Judged bool   `json:"judged"`
 	Reason string `json:"reason,omitempty"`
@@ -77,10 +77,10 @@ type DepthRow struct {
 	// be measured.
 	Local      *Number `json:"local"`
 	LocalRatio *Number `json:"local_ratio"`
-	// LocalExact is true when Local is over all positions, with keys and values of
+	// LocalAllPositions is true when Local is over all positions, with keys and values of
 	// the candidate's own rows; else it is that of the last position on the
 	// reference's cache.
-	LocalExact bool `json:"local_exact,omitempty"`
+	LocalAllPositions bool `json:"local_all_positions,omitempty"`
 }
 
 // LogitStep is one row of logits beside the reference's, along the candidate's
@@ -140,7 +140,7 @@ func depthOf(p *Profile, exact *ProbeProfile) []DepthRow {
 		if i > 0 && exact != nil && exact.Layers[i-1].Local.measured() {
 			m := exact.Layers[i-1].Local.All
 			local, ratio := Number(m.Got), Number(m.Ratio())
-			out[i].Local, out[i].LocalRatio, out[i].LocalExact = &local, &ratio, true
+			out[i].Local, out[i].LocalRatio, out[i].LocalAllPositions = &local, &ratio, true
 		}
 	}
 	return out
@@ -185,7 +185,7 @@ type Report struct {
 	// FirstBadPosition is the first position that is wrong at the source, counted
 	// from 0: 0 or 1 for a layer that is wrong everywhere, more for a fault of the
 	// cache or of a position. null where only last tokens were dumped.
-	FirstBadPosition *int `json:"first_bad_position,omitempty"`
+	FirstBadPosition *int `json:"first_bad_position"`
 	// Power says what these dumps can't show.
 	Power []string `json:"power"`
 	// Source is the most upstream source; Sources are all independent ones.

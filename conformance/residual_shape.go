@@ -153,10 +153,12 @@ func badRowAgainst(rows, ref [][]float64) (row int, what string) {
 	return -1, ""
 }
 
+const nothingOffered = "no layer dump in this case"
+
 // notOffered is the outcome of a check on a candidate that gave no rows.
 func notOffered(ev *Evidence) Outcome {
 	if ev.CandidateErr != nil {
 		return answerError(ev.CandidateErr)
 	}
-	return unsupported("no layer dump in this case")
+	return unsupported(nothingOffered)
 }

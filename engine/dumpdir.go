@@ -87,7 +87,7 @@ func (d *DumpDir) Cases(ctx context.Context) ([]Case, error) {
 // so that a broken one is an error here and never half an answer. The values of
 // a probe are read when Response.Probes is asked for it: float32, [positions,
 // width], each probe over 1 to as many positions as the case has token_ids and
-// output_ids, not necessarily as many as the next.
+// output_ids; conformance wants all of a case's probes to have as many.
 //
 // It is a *MalformedError when a file is broken, with Provenance when the
 // recorded text or fingerprint are not those of the request, and a

@@ -54,6 +54,9 @@ func gateText(r *conformance.Report) []byte {
 	}
 	fmt.Fprintln(&b)
 	printLine(&b, "checks: %s", tally(r))
+	for _, l := range notOffered(r) {
+		printLine(&b, "not judged: %s", l)
+	}
 	for _, l := range logitLines(r.Logits) {
 		printLine(&b, "%s", l)
 	}
@@ -152,6 +155,30 @@ func rulesOf(rs []conformance.Result) []string {
 		if r.Rule != "" && !slices.Contains(out, rule) {
 			out = append(out, rule)
 		}
+	}
+	return out
+}
+
+// notOffered says why checks judged no case, one line each. The Core ones say it
+// themselves.
+func notOffered(r *conformance.Report) []string {
+	judged, core := map[string]bool{}, map[string]bool{}
+	for _, n := range r.NotJudged {
+		core[n.ID] = true
+	}
+	for _, c := range r.Checks {
+		if c.Side == conformance.SideCandidate && c.Status != conformance.Unsupported && c.Status != conformance.Skip {
+			judged[c.ID] = true
+		}
+	}
+	var out []string
+	said := map[string]bool{}
+	for _, c := range r.Checks {
+		if c.Side != conformance.SideCandidate || judged[c.ID] || core[c.ID] || said[c.ID] || c.Reason == "" {
+			continue
+		}
+		said[c.ID] = true
+		out = append(out, fmt.Sprintf("%s (%s)", c.ID, c.Reason))
 	}
 	return out
 }
