@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -30,6 +31,9 @@ func arithmeticOf(d engine.Info) arithmetic {
 	dt := strings.ToLower(d.DType)
 	switch {
 	case isFloat32(w) && isFloat32(a) && isFloat32(dt):
+		if kv, known := engine.ParseKVCache(d.KVCache); (!known || kv != (engine.KVCache{})) && !isFloatCache(d.KVCache) {
+			return arithmetic{unknown: fmt.Sprintf("%skv_cache %q beside float32", unknownArithmetic, d.KVCache)}
+		}
 		return arithmetic{float: true}
 	case w == "int8" && (a == "int8" || a == ""):
 		return arithmetic{}
@@ -46,6 +50,8 @@ func arithmeticOfLogits(d engine.Info) arithmetic {
 	}
 	return a
 }
+
+func isFloatCache(s string) bool { s = strings.ToLower(s); return isFloat32(s) || s == "float64" }
 
 func isFloat32(s string) bool { return s == "" || s == "f32" || s == "float32" || s == "fp32" }
 

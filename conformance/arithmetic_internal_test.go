@@ -24,7 +24,9 @@ func TestArithmeticOfADeclaration(t *testing.T) {
 		want     arithmetic
 	}{
 		{info("", "", ""), arithmetic{float: true}},
-		{info("F32", "float32", "f16"), arithmetic{float: true}},
+		{info("F32", "float32", "f32"), arithmetic{float: true}},
+		{info("F32", "float32", "f16"), arithmetic{unknown: `no yardstick for kv_cache "f16" beside float32`}},
+		{info("", "", "banana"), arithmetic{unknown: `no yardstick for kv_cache "banana" beside float32`}},
 		{info("int8", "int8", ""), arithmetic{}},
 		{info("int8", "", "float64"), arithmetic{}},
 		{engine.Info{Layers: engine.LayersInt8Scaled, Weights: "Q4_1"}, arithmetic{scheme: engine.Scheme{RowsInt8: true}}},

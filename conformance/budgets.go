@@ -147,7 +147,7 @@ func DefaultBudgets() Budgets {
 		OwnRowsFloat: Factors{
 			Median: golden.Of(1, 4, ofFloatOnRows+", over all positions", "transformers in float32 reaches 2.7 in ten places of 28 layers, 20 prompts"),
 			Single: golden.Of(1, 20, ofFloatOnRows+" at the position",
-				"transformers reaches 6.7, where the float32 engine happens to be near float64; a fault is thousands of times larger"),
+				"transformers reaches 6.7, where the float32 engine happens to be near float64; planted faults are tens to thousands of times larger"),
 		},
 		Golden: golden.Of(1, 4, "the golden's own error from float64, as its manifest records it",
 			"the engine and transformers each stray that far from float64, in independent directions; 1.6 was seen"),

@@ -13,10 +13,13 @@ import (
 // conclude derives the conclusion from the results.
 func (r *Report) conclude() {
 	judged := map[string]bool{}
-	failed := false
+	failed, vacuous := false, false
 	for _, c := range r.Checks {
 		if c.Side == SideReference && (c.Status == Fail || c.Status == Error) {
 			r.ReferenceFailed = true
+		}
+		if c.ID == "NoVacuousPass" && c.Status == Fail {
+			vacuous = true // tokens may have been compared, and no value was
 		}
 		if c.Side != SideCandidate {
 			continue
@@ -39,7 +42,7 @@ func (r *Report) conclude() {
 		r.Conclusion = NothingJudged // against a reference that is wrong itself
 	case failed:
 		r.Conclusion = Fails
-	case r.Executed == 0:
+	case r.Executed == 0 || vacuous:
 		r.Conclusion = NothingJudged
 	case len(r.NotJudged) > 0:
 		r.Conclusion = Partial

@@ -15,7 +15,7 @@ func (g *gatherer) places(ev *Evidence, resp *engine.Response) error {
 		return nil
 	}
 	limit := len(ev.Case.TokenIDs) + max(len(resp.OutputIDs), 0)
-	p, err := readPlaces(resp.Probes, ev.Arch, limit, resp.Files.Probes)
+	p, err := readPlaces(resp.Probes, ev.Arch, len(ev.Case.TokenIDs), limit, resp.Files.Probes)
 	if err != nil {
 		return fmt.Errorf("conformance: case %s: probes %s: %w", ev.Case.Name, resp.Files.Probes, err)
 	}

@@ -24,7 +24,7 @@ type Places struct {
 // readPlaces reads probes of a model. What is wrong with them is the candidate's
 // fault. A place that has another width than the model's, or another number of
 // positions than its neighbours, belongs to another model or another run.
-func readPlaces(src engine.ProbeSource, a engine.Arch, limit int, file string) (*Places, error) {
+func readPlaces(src engine.ProbeSource, a engine.Arch, prompt, limit int, file string) (*Places, error) {
 	names := src.Probes()
 	if len(names) == 0 {
 		return nil, errors.New("got no probe, want at least 1")
@@ -39,8 +39,8 @@ func readPlaces(src engine.ProbeSource, a engine.Arch, limit int, file string) (
 		switch {
 		case got != width:
 			return nil, fmt.Errorf("%s: width: got %d, want %d", name, got, width)
-		case positions < 1 || positions > limit:
-			return nil, fmt.Errorf("%s: got %d positions, want 1 to %d (the prompt's ids and the output's)", name, positions, limit)
+		case positions < prompt || positions > limit:
+			return nil, fmt.Errorf("%s: got %d positions, want %d (the prompt's token_ids) to %d (with its output_ids)", name, positions, prompt, limit)
 		case p.Positions != 0 && positions != p.Positions:
 			return nil, fmt.Errorf("%s: got %d positions, want %d as probe %s has", name, positions, p.Positions, names[0])
 		}
@@ -95,19 +95,23 @@ func (p *Places) lastRows(layers, position int) [][]float64 {
 	return out
 }
 
-// unusable is the first position of a place whose values say nothing, with what
-// they are; -1 when there is none. A place inside a layer may well be zero.
-func unusable(p engine.Probe, rows [][]float64) (position int, what string) {
+// unusable is the first position of a place whose values say nothing, the channel
+// and what is wrong; -1 when there is none. A place inside a layer may well be
+// zero.
+func unusable(p engine.Probe, rows [][]float64) (position, channel int, what string) {
+	_, part, inside := p.Block()
+	// An embedding may be zero, as a padding token's: it is judged by value.
+	residual := inside && (part == engine.PartResidMid || part == engine.PartResidPost)
 	for i, row := range rows {
 		c := metric.Classify(row)
-		_, part, inside := p.Block()
-		// An embedding may be zero, as a padding token's: it is judged by value.
-		residual := inside && (part == engine.PartResidMid || part == engine.PartResidPost)
-		if c.Kind == metric.NonFinite || (residual && c.Degenerate()) || beyondFloat32(row) >= 0 {
-			return i, c.Kind.String()
+		if ch := beyondFloat32(row); c.Kind != metric.NonFinite && ch >= 0 {
+			return i, ch, "beyond what a float32 layer can take"
+		}
+		if c.Kind == metric.NonFinite || (residual && c.Degenerate()) {
+			return i, c.Index, c.Kind.String()
 		}
 	}
-	return -1, ""
+	return -1, -1, ""
 }
 
 // fromPrefixes puts all-position places together from dumps of the prefixes of

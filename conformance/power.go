@@ -2,10 +2,7 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
@@ -15,7 +12,7 @@ func power(evs []*Evidence) []string {
 	quantised := false
 	logits := logitPower(evs)
 	for _, ev := range evs {
-		if ev.ProbeProfile != nil {
+		if ev.ProbeProfile != nil && ev.ProbeProfile.anyMeasured() {
 			exact++
 			quantised = quantised || arithmeticOf(ev.Declared).scheme.RowsInt8
 			allPositions += ev.ProbeProfile.Positions
@@ -53,47 +50,6 @@ func power(evs []*Evidence) []string {
 	out = append(out, logits...)
 	if quantised {
 		out = append(out, "not seen in int8 rows: a wrong norm epsilon, a constant offset of about one code")
-	}
-	return out
-}
-
-// positionsPower is what the places at every position can show.
-func positionsPower(evs []*Evidence, cases, positions int) []string {
-	var parts []string
-	prefixes := 0
-	var low, high float64
-	for _, ev := range evs {
-		p := ev.ProbeProfile
-		if p == nil {
-			continue
-		}
-		prefixes = max(prefixes, ev.Places.Prefixes)
-		for _, part := range engine.Parts() {
-			if !slices.Contains(parts, string(part)) && slices.ContainsFunc(p.Layers, func(l LayerProbes) bool { _, ok := l.Parts[part]; return ok }) {
-				parts = append(parts, string(part))
-			}
-		}
-		bound := p.boundsOf(p.column(wholeLayer), ev.Budgets).pooled.Value
-		for _, l := range p.Layers {
-			if x := bound * l.Local.All.Yard; l.Local.measured() {
-				if low == 0 || x < low {
-					low = x
-				}
-				high = max(high, x)
-			}
-		}
-	}
-	from := "from probes"
-	if prefixes > 0 {
-		from = fmt.Sprintf("put together from the dumps of %d prefixes", prefixes)
-	}
-	out := []string{fmt.Sprintf("%d of %d prompts judged at every position, %d positions in all, %s: each layer on the candidate's own rows; places: %s",
-		cases, len(evs), positions, from, strings.Join(parts, ", "))}
-	if high > 0 {
-		out = append(out, fmt.Sprintf("over all positions a fault in one layer is seen if it is %s to %s of what that layer adds", percent(low), percent(high)))
-	}
-	if !slices.Contains(parts, string(engine.PartResidMid)) {
-		out = append(out, "not told apart: the attention half of a layer and its MLP half: dump blocks.N.resid_mid as well")
 	}
 	return out
 }

@@ -121,9 +121,11 @@ func placesOfForm(ev *Evidence) []Finding {
 		if !ok {
 			continue
 		}
-		if t, what := unusable(probe, rows); t >= 0 {
-			out = append(out, Finding{Probe: probe, Metric: "degenerate", Got: Number(rows[t][0]),
-				Limit: Limit{0, "values must be finite and carry information"}, At: atPosition(rowOf(probe), t, ev.Places.File),
+		if t, channel, what := unusable(probe, rows); t >= 0 {
+			at := atPosition(rowOf(probe), t, ev.Places.File)
+			at.Channel = channel
+			out = append(out, Finding{Probe: probe, Metric: "degenerate", Got: Number(rows[t][max(channel, 0)]),
+				Limit: Limit{0, "values must be finite and carry information"}, At: at,
 				Detail: fmt.Sprintf("%s at position %d is %s", probe, t, what)})
 		}
 	}

@@ -12,6 +12,8 @@ import (
 type probeBounds struct {
 	// pooled bounds the ratio over all positions, single that of one position.
 	pooled, single golden.Budget
+	// level is what all layers have in common.
+	level float64
 }
 
 // boundsOf derives the bounds for a kind of place from its pooled ratios over the
@@ -23,7 +25,7 @@ func (p *ProbeProfile) boundsOf(ratios []float64, b Budgets) probeBounds {
 	if p.SchemeUnknown == "" {
 		level = min(max(level, 1), b.Level.Value)
 	}
-	out := probeBounds{p.Factors.Median, p.Factors.Single}
+	out := probeBounds{p.Factors.Median, p.Factors.Single, level}
 	if p.Positions-1 < minGainPositions { // few positions are not better than one
 		out.pooled = out.single
 	}
@@ -95,8 +97,8 @@ func (p *ProbeProfile) faults(b Budgets) []probeFault {
 	bounds := map[engine.Part]probeBounds{}
 	for _, part := range engine.Parts() {
 		bounds[part] = p.boundsOf(p.column(partOf(part)), b)
-		if part == engine.PartAttnNorm { // a norm is float32 in every scheme
-			bounds[part] = probeBounds{p.floatFactors.Median, p.floatFactors.Single}
+		if part == engine.PartAttnNorm && (p.float || p.weightsKnown) { // such engines norm in float32
+			bounds[part] = probeBounds{p.floatFactors.Median, p.floatFactors.Single, 1}
 		}
 	}
 	for n, l := range p.Layers {
@@ -142,16 +144,19 @@ func (p *ProbeProfile) gainFaults(b Budgets) []gainFault {
 	for _, part := range []engine.Part{engine.PartResidMid, engine.PartResidPost} {
 		var surest float64
 		for _, l := range p.Layers {
-			surest = max(surest, l.Gains[part].YardT)
+			if t := l.Gains[part].YardT; t < worstRatio { // a perfect fit says nothing of the others
+				surest = max(surest, t)
+			}
 		}
 		for n, l := range p.Layers {
 			g, ok := l.Gains[part]
 			if !ok {
 				continue
 			}
-			if over(abs(g.Got-g.Yard), gain.Value) {
+			// A bias of the yardstick's is not the candidate's.
+			if over(abs(g.Got-g.Yard), gain.Value) && over(abs(g.Got), gain.Value) {
 				out = append(out, gainFault{layer: n, part: part, g: g, whole: true, bound: gain.Value, source: gain})
-			} else if bound := b.GainChannel.Value * surest; g.Channel >= 0 && over(abs(g.T), bound) && abs(g.Slope) > b.ChannelSlope.Value {
+			} else if bound := b.GainChannel.Value * surest; g.Channel >= 0 && g.YardT < worstRatio && over(abs(g.T), bound) && abs(g.Slope) > b.ChannelSlope.Value {
 				out = append(out, gainFault{layer: n, part: part, g: g, bound: bound, source: b.GainChannel})
 			}
 		}

@@ -39,9 +39,9 @@ func TestMalformedProbesAreTheCandidatesFault(t *testing.T) {
 				m.Rows++
 				p[name] = m
 			}
-		}, []string{"blocks.0.k_rope", "got 10 positions, want 1 to 9"}},
+		}, []string{"blocks.0.k_rope", "got 10 positions, want 9"}},
 		"no position": {func(_ *engine.Response, p engine.ProbeValues) { p[v] = engine.Matrix{Width: 32} },
-			[]string{"blocks.3.v", "got 0 positions, want 1 to 9"}},
+			[]string{"blocks.3.v", "got 0 positions, want 9"}},
 		"no probe": {func(_ *engine.Response, p engine.ProbeValues) { clear(p) },
 			[]string{"probes", "got no probe, want at least 1"}},
 		"values missing": {func(_ *engine.Response, p engine.ProbeValues) {

@@ -68,7 +68,7 @@ func TestPlacesWithoutRowsJudgeNothing(t *testing.T) {
 	}
 	clean := inScheme(scaled)(cfg.Reference.Weights())
 	rep := judge(t, cfg, tampered(t, clean, func(req engine.Request, resp *engine.Response, p engine.ProbeValues) {
-		resp.Layers, resp.Logits, resp.OutputIDs, resp.PromptIDs = nil, nil, nil, nil
+		resp.Layers, resp.Logits, resp.OutputIDs = nil, nil, nil // its prompt ids stay: they are judged, and no value is
 		for name, m := range p {
 			p[name] = cut(m, len(req.Case.TokenIDs))
 		}
@@ -134,16 +134,12 @@ func shortened(t *testing.T, c engine.Candidate) engine.Candidate {
 	})
 }
 
-// TestProbesShorterThanThePromptAreJudged: the positions that there are.
-func TestProbesShorterThanThePromptAreJudged(t *testing.T) {
+// TestProbesShorterThanThePromptAreMalformed: a run that ended before its prompt did
+// says nothing of the prompt.
+func TestProbesShorterThanThePromptAreMalformed(t *testing.T) {
 	onlyOnEmbedded(t)
 	cfg := probing(t, seeded, "arithmetic")
-	open := inScheme(scaled)
-	rep := judge(t, cfg, shortened(t, open(cfg.Reference.Weights())))
-	assert.Empty(t, rep.Failures())
-	assert.Equal(t, conformance.Pass, resultOf(t, rep, "ProbeCandidate", cfg.Cases[0].Name).Status)
-	assert.Equal(t, conformance.Unsupported, resultOf(t, rep, "ResidualCandidate", cfg.Cases[0].Name).Status, "the last prompt position is not there")
-
-	rep = judge(t, cfg, shortened(t, open(faultyWeights(t, cfg.Reference.Weights(), "kv-heads-swapped", 9))))
-	assertLocus(t, rep, 10, conformance.KindLayer, inLayer(9, engine.PartV, engine.PartKRope), "5 of 9 positions")
+	rep := judge(t, cfg, shortened(t, inScheme(scaled)(cfg.Reference.Weights())))
+	assert.Equal(t, conformance.Fails, rep.Conclusion)
+	assert.Contains(t, rep.Cases[cfg.Cases[0].Name].Reason, "got 5 positions, want 9 (the prompt's token_ids) to 9 (with its output_ids)")
 }

@@ -203,7 +203,7 @@ func (t layerTruth) layer(ctx context.Context, n int, in [][]float64, p *Places)
 }
 
 func usablePositions(p engine.Probe, rows [][]float64) int {
-	if at, _ := unusable(p, rows); at >= 0 {
+	if at, _, _ := unusable(p, rows); at >= 0 {
 		return at
 	}
 	return len(rows)

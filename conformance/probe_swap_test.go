@@ -57,15 +57,6 @@ func TestResidualRowsAloneNameThePartner(t *testing.T) {
 	}
 }
 
-// TestProbesShorterThanThePromptNameThePartner: no layer dump can be made of them.
-func TestProbesShorterThanThePromptNameThePartner(t *testing.T) {
-	onlyOnEmbedded(t)
-	cfg := probing(t, seeded, "arithmetic")
-	rep := judge(t, cfg, shortened(t, inScheme(scaled)(faultyWeights(t, cfg.Reference.Weights(), "layers-swapped", 9))))
-	assertLocus(t, rep, 10, conformance.KindLayer, rep.Sources, "5 of 9 positions")
-	assert.Contains(t, strings.Join(rep.Notes, "\n"), "behaves like layer 10, not like layer 9")
-}
-
 // TestASkippedLayerHasNoPartner: a layer that adds next to nothing looks like one
 // that was skipped, which is no order of layers.
 func TestASkippedLayerHasNoPartner(t *testing.T) {

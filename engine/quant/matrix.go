@@ -135,7 +135,7 @@ func (s *scratch) quantise(x []float64, n, cols int, r rounding, scheme engine.S
 	for t := range n {
 		dst, row := s.codes[t*cols:(t+1)*cols], x[t*cols:(t+1)*cols]
 		if scheme.ActivationBlock > 0 {
-			if !r.blockValues(dst, row, scheme.ActivationBlock) {
+			if !r.blockValues(dst, row, blockFor(scheme.ActivationBlock, len(row))) {
 				return t
 			}
 			s.scales[t] = 1
@@ -222,4 +222,14 @@ func (s *scratch) products(w *tile, m *matrix, lo, hi, n int) {
 			}
 		}
 	}
+}
+
+// blockFor is the block that inputs of a width are rounded in. ggml's K types need
+// rows of whole blocks; a matrix with other rows is stored in a type of blocks of
+// 32, and its inputs are rounded likewise.
+func blockFor(block, width int) int {
+	if block > 32 && width%block != 0 {
+		return 32
+	}
+	return block
 }

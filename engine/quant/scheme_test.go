@@ -279,3 +279,10 @@ func TestHeadBlocksFollowTheOrderOfChannels(t *testing.T) {
 		assert.Equal(t, want.values, rounded(false), "%s: values", family)
 	}
 }
+
+// Rows that are no whole number of blocks are of a type with blocks of 32.
+func TestBlocksFollowTheWidth(t *testing.T) {
+	for _, c := range [][3]int{{256, 512, 256}, {256, 576, 32}, {256, 1536, 256}, {32, 48, 32}, {16, 24, 16}, {0, 64, 0}} {
+		require.Equal(t, c[2], blockFor(c[0], c[1]), "%v", c)
+	}
+}
