@@ -82,6 +82,7 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 	factors := g.budgets.OwnRowsInt8
 	switch {
 	case a.unknown != "":
+		factors = g.budgets.OwnRowsUnknown
 	case a.scheme.FloatWeights:
 		factors = g.budgets.OwnRowsKnown
 	case a.scheme.RowsInt8:

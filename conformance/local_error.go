@@ -116,7 +116,9 @@ func (ev *Evidence) localOfAllPositions() bool {
 func localFindings(c curve, f Factors, b Budgets) []Finding {
 	bound := f.Median
 	if v := localBound(c, f.Median.Value, b); v < bound.Value {
-		bound = b.Outlier
+		if bound = b.Outlier; c.unknown {
+			bound = b.OutlierUnknown
+		}
 		bound.Value = v
 	}
 	return medianFindings(c.local, bound, 1, "local error over the yardstick's, median over the cases")

@@ -48,7 +48,7 @@ func localBound(c curve, factor float64, b Budgets) float64 {
 	kappa := metric.Quantile(0.25, measured(c.local))
 	switch {
 	case c.unknown && c.medians:
-		return b.Outlier.Value * kappa
+		return b.OutlierUnknown.Value * kappa
 	case c.unknown:
 		return b.OutlierSingle.Value * kappa
 	case c.medians:

@@ -98,6 +98,9 @@ func judgeProbes(ev *Evidence, _ Side) Outcome {
 // wrongNorm is the first position whose final_norm is not that of the candidate's
 // own last row, -1 when there is none.
 func (p *ProbeProfile) wrongNorm() int {
+	if !p.normsInFloat() {
+		return -1 // how such an engine rounds it, nobody knows
+	}
 	return slices.IndexFunc(p.FinalNorm, func(m Measure) bool { return over(m.Ratio(), p.floatFactors.Single.Value) })
 }
 

@@ -16,6 +16,21 @@ type probeBounds struct {
 	level float64
 }
 
+// normsInFloat reports whether the candidate is known to compute norms in float32.
+func (p *ProbeProfile) normsInFloat() bool { return p.float || p.weightsKnown }
+
+// normBounds are the bounds on a norm. The yardstick's is one of float32, and
+// nobody is better than that.
+func (p *ProbeProfile) normBounds(as probeBounds) probeBounds {
+	if p.normsInFloat() {
+		return probeBounds{p.floatFactors.Median, p.floatFactors.Single, 1}
+	}
+	if as.level < 1 {
+		return probeBounds{p.Factors.Median, p.Factors.Single, 1}
+	}
+	return as
+}
+
 // boundsOf derives the bounds for a kind of place from its pooled ratios over the
 // layers: a layer may stand out from the lower quartile by as much as those of
 // sound engines do. Of an unknown arithmetic that is all that is known; of a known
@@ -97,8 +112,8 @@ func (p *ProbeProfile) faults(b Budgets) []probeFault {
 	bounds := map[engine.Part]probeBounds{}
 	for _, part := range engine.Parts() {
 		bounds[part] = p.boundsOf(p.column(partOf(part)), b)
-		if part == engine.PartAttnNorm && (p.float || p.weightsKnown) { // such engines norm in float32
-			bounds[part] = probeBounds{p.floatFactors.Median, p.floatFactors.Single, 1}
+		if part == engine.PartAttnNorm {
+			bounds[part] = p.normBounds(bounds[part])
 		}
 	}
 	for n, l := range p.Layers {

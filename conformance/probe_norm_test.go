@@ -15,7 +15,7 @@ func TestFinalNormProbe(t *testing.T) {
 	onlyOnEmbedded(t)
 	cfg := probing(t, seeded, "arithmetic", "translation")
 	cfg.Probes = append(cfg.Probes, engine.ProbeFinalNorm)
-	clean := inScheme(scaled)(cfg.Reference.Weights())
+	clean := inScheme(blocks)(cfg.Reference.Weights())
 	rep := judge(t, cfg, clean)
 	assert.NotEqual(t, conformance.Fails, rep.Conclusion)
 	assert.Equal(t, conformance.Pass, resultOf(t, rep, "ProbeCandidate", cfg.Cases[0].Name).Status)

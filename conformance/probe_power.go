@@ -15,6 +15,7 @@ func positionsPower(evs []*Evidence, cases, positions int) []string {
 	var parts, unjudged []string
 	prefixes, noEmbed, highest := 0, 0, 0.0
 	var low, high float64
+	unheldNorm := false
 	for _, ev := range evs {
 		p := ev.ProbeProfile
 		if p == nil || !p.anyMeasured() {
@@ -26,6 +27,7 @@ func positionsPower(evs []*Evidence, cases, positions int) []string {
 				parts = append(parts, string(part))
 			}
 		}
+		unheldNorm = unheldNorm || p.FinalNorm != nil && !p.normsInFloat()
 		if p.Embed == nil {
 			noEmbed++
 		}
@@ -63,6 +65,9 @@ func positionsPower(evs []*Evidence, cases, positions int) []string {
 		}
 		out = append(out, line)
 	}
+	if unheldNorm {
+		out = append(out, "not judged: final_norm, whose rounding the declared arithmetic doesn't tell")
+	}
 	if noEmbed > 0 {
 		out = append(out, fmt.Sprintf("not seen: a wrong input in %d of %d prompts, whose probes lack embed", noEmbed, cases))
 	}
@@ -93,7 +98,7 @@ func notMeasured(ev *Evidence) []string {
 			if m, ok := ev.ProbeProfile.Layers[n].Parts[part]; !ok || !m.measured() {
 				out = append(out, string(probe))
 			}
-		case probe == engine.ProbeFinalNorm && ev.ProbeProfile.FinalNorm == nil:
+		case probe == engine.ProbeFinalNorm && ev.ProbeProfile.normsInFloat() && ev.ProbeProfile.FinalNorm == nil:
 			out = append(out, string(probe))
 		}
 	}
