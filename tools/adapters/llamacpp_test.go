@@ -189,14 +189,10 @@ func firstChanged(a, b map[string][]float32) string {
 
 // TestLlamaAdapterWithoutLlama runs the tests of what needs no llama.cpp.
 func TestLlamaAdapterWithoutLlama(t *testing.T) {
-	cmd := exec.Command(python(t), "-B", "-m", "unittest", "discover")
-	cmd.Dir = "llamacpp"
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "\nOK")
+	unittests(t, "llamacpp")
 	help := exec.Command(python(t), "-B", "plumbline_llamacpp.py", "--help")
 	help.Dir = "llamacpp"
-	out, err = help.CombinedOutput()
+	out, err := help.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "--rope-freq-base")
 }

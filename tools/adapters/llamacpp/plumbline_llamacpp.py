@@ -9,6 +9,7 @@ import json
 import os
 import sys
 
+sys.dont_write_bytecode = True  # a checkout stays as it is
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python")]
 
 import describe

@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 
+sys.dont_write_bytecode = True  # a checkout stays as it is
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "..", "python")]  # plumbline_dump.py
 
