@@ -15,13 +15,16 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path
 import describe
 import places
 import plumbline_dump
-import prompts
+from plumbline_adapter import prompt_list
+from plumbline_adapter.folder import NewFolder
+from plumbline_adapter.problem import Problem
+from unsupported import Unsupported
 
 EXAMPLES = """examples:
   a dump folder, for plumbline gate --model X.gguf --candidate dumps:
     %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps
   the same with every prompt position, and nothing decoded:
-    %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps --probes --max-new 0
+    %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps --overwrite --probes --max-new 0
   a program under test, run once per prompt:
     plumbline gate --model X.gguf --exec 'python3 %(prog)s --model X.gguf
       --ids-file {ids_file} --text-file {text_file} --dir {dir}'
@@ -33,7 +36,10 @@ EXAMPLES = """examples:
 
 a line of --prompts: {"name": "a", "prompt": "Hello!"}; also "system" (null: none),
 "text" (templated already), "token_ids", "stop", "max_new".
-parts for --probes: """ + ",".join(places.PARTS)
+The folder appears as a whole, when the last prompt is done.
+parts for --probes: """ + ",".join(places.PARTS) + """
+
+exit codes: 0 done; 1 nothing was written; 2 a flag is wrong; 77 (with --dir) llama.cpp or this GGUF can't do it"""
 
 UNSUPPORTED = 77
 ROPE = ("rope_freq_base", "rope_freq_scale", "yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow", "yarn_orig_ctx")
@@ -47,7 +53,8 @@ def options(argv):
     p.add_argument("--model", required=True, metavar="FILE", help="the GGUF")
     way = p.add_argument_group("what to run")
     way.add_argument("--prompts", metavar="FILE", help="JSONL list of prompts")
-    way.add_argument("--out", metavar="FOLDER", help="where the dumps of --prompts go")
+    way.add_argument("--out", metavar="FOLDER", help="where the dumps of --prompts go, new or empty")
+    way.add_argument("--overwrite", action="store_true", help="replace a dump folder")
     way.add_argument("--text-file", metavar="FILE", help="one templated prompt")
     way.add_argument("--ids-file", metavar="FILE", help="its token ids, one per line; without it llama.cpp's tokenizer makes them")
     way.add_argument("--dir", metavar="FOLDER", help="where its dumps go, as case.*")
@@ -87,7 +94,6 @@ class Run:
         import decode  # with llama_cpp, which --help can do without
 
         self.o = o
-        self.unsupported = decode.Unsupported
         self.model = decode.Model(
             o.model, ctx=o.ctx, threads=o.threads, flash_attn=o.flash_attn, rope=o.rope,
             kv_type_k=describe.KV_TYPES[o.kv_type_k], kv_type_v=describe.KV_TYPES[o.kv_type_v],
@@ -100,7 +106,7 @@ class Run:
     def write_engine(self, folder):
         plumbline_dump.engine(os.path.join(folder, "engine.json"), "llama.cpp", **self.engine())
 
-    def case(self, folder, name, text, token_ids, max_new, stop, probes, **more):
+    def case(self, folder, name, text, token_ids, max_new, stop, probes, /, **more):
         if max_new == 0:
             stop = None
         elif stop is None:
@@ -115,17 +121,29 @@ class Run:
             plumbline_dump.probes(base + ".probes.safetensors", dumped)
         plumbline_dump.case(base + ".json", text, token_ids, **more)
 
-    def folder(self):
-        listed = prompts.read(self.o.prompts, self.o.system)
-        os.makedirs(self.o.out, exist_ok=True)
-        self.write_engine(self.o.out)
+    def folder(self, new):
+        """Writes the dump folder that new makes; whatever can be wrong with a prompt is found before the first one runs."""
+        listed, probes = self.prompts(), places.probes(self.o.parts, self.model.layers)
+        with new as temp:
+            self.write_engine(temp)
+            for p in listed:
+                more = {} if p.prompt is None else {"prompt": p.prompt}
+                if p.system is not prompt_list.ABSENT:
+                    more["system"] = p.system
+                self.case(temp, p.name, p.text, p.token_ids, p.max_new, p.stop, probes, **{**p.extra, **more})
+                print("%s: %d tokens" % (p.name, len(p.token_ids)), file=sys.stderr)
+
+    def prompts(self):
+        o, probes = self.o, places.probes(self.o.parts, self.model.layers)
+        listed = prompt_list.read(o.prompts)
+        prompt_list.complete(listed, o.prompts, self.model.template, self.model.encode, o.system)
         for p in listed:
-            more = {key: value for key, value in (("prompt", p.prompt), ("system", p.system)) if value is not None and p.text is None}
-            text = p.text if p.text is not None else self.model.template(p.system, p.prompt)
-            ids = p.token_ids or self.model.encode(text)
-            max_new = self.o.max_new if p.max_new is None else p.max_new
-            self.case(self.o.out, p.name, text, ids, max_new, p.stop, places.probes(self.o.parts, self.model.layers), **more)
-            print("%s: %d tokens" % (p.name, len(ids)), file=sys.stderr)
+            p.max_new = o.max_new if p.max_new is None else p.max_new
+            try:
+                self.model.check(p.token_ids, p.max_new, probes)
+            except Problem as e:
+                raise Problem("%s:%d: %s" % (o.prompts, p.line, e)) from e
+        return listed
 
     def one(self):
         with open(self.o.text_file, encoding="utf-8", newline="") as f:
@@ -155,18 +173,22 @@ class Run:
                 else:
                     self.asked(request)
                 say(ok=True, case=name)
-            except self.unsupported as e:
+            except Unsupported as e:
                 say(unsupported=str(e))
             except Exception as e:  # the next case may go well
-                say(error=repr(e))
+                say(error=told(e))
 
     def asked(self, r):
         known = self.model.offered()
         unknown = [p for p in r["probes"] if p not in known]
         if unknown:
-            raise self.unsupported("probe %s" % unknown[0])
+            raise Unsupported("probe %s" % unknown[0])
         probes = r["probes"] or places.probes(self.o.parts, self.model.layers)
         self.case(r["out"]["dir"], "case", r["text"], r["token_ids"], r["decode_steps"] or self.o.max_new, r["stop"], probes)
+
+
+def told(e):
+    return str(e) if isinstance(e, (Problem, ValueError, OSError, RuntimeError)) else repr(e)
 
 
 def say(**answer):
@@ -184,18 +206,12 @@ def smoke(layers, logits, text, ids):
 def main(argv):
     o = options(argv)
     try:
+        new = NewFolder(o.out, o.overwrite) if o.prompts else None  # before the work
         run = Run(o)
-    except (ImportError, ValueError) as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return 2
-    try:
-        run.folder() if o.prompts else run.protocol() if o.protocol else run.one()
-    except run.unsupported as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return UNSUPPORTED
-    except (ValueError, OSError) as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return 1
+        run.folder(new) if o.prompts else run.protocol() if o.protocol else run.one()
+    except Exception as e:
+        print("plumbline_llamacpp: %s" % told(e), file=sys.stderr)
+        return UNSUPPORTED if o.dir and isinstance(e, Unsupported) else 1
     return 0
 
 

@@ -9,12 +9,11 @@ import os
 import sys
 
 sys.dont_write_bytecode = True  # a checkout stays as it is
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "..", "python")]  # plumbline_dump.py
 
-import plumbline_dump  # noqa: E402
-from plumbline_hf import declare, folder, loading, program, prompt_list  # noqa: E402
+from plumbline_hf import declare, loading, probe_names, program  # noqa: E402, I001  (first: it says where the others are)
 from plumbline_hf.problem import LayoutError, Problem  # noqa: E402
+from plumbline_adapter import folder, prompt_list  # noqa: E402
+import plumbline_dump  # noqa: E402
 
 SYSTEM = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."  # as plumbline capture
 UNSUPPORTED = 77
@@ -25,8 +24,8 @@ NAME.json, NAME.layers.bin (the residual stream at the last prompt token, raw, t
 and NAME.logits.bin (a greedy decode); with --probes NAME.probes.safetensors too, at every position but the last output
 token's. The folder appears as a whole, when the last case is done.
 
-A line of FILE is {"name": …, "prompt": …}, or brings the templated "text" itself, and "token_ids"; "system" and "stop"
-are the line's own. plumbline capture reads the same list.
+A line of FILE is {"name": …, "prompt": …}, or brings the templated "text" itself, and "token_ids"; "system", "stop"
+and "max_new" are the line's own. plumbline capture reads the same list.
 """
 
 EXAMPLES = """\
@@ -145,14 +144,14 @@ class Side:
             more["notes"] = d.notes or None
         plumbline_dump.engine(os.path.join(at, "engine.json"), **self.declaration(**more))
 
-    def case(self, at, name, text, ids, stop=None, max_new=None, probes=None, **more):
+    def case(self, at, name, text, ids, stop=None, max_new=None, probes=None, more=()):
         """Runs one prompt and writes its files; the probes that it wrote."""
         d, a = self.dumper(), self.a
         stop = stop if stop is not None else a.stop if a.stop is not None else d.stop
         probes = d.wanted(a.probes if probes is None else probes)
         captured = d.run(ids, stop, a.max_new if max_new is None else max_new, probes)
         decoded = self.words.decoded(captured.output_ids, stop) if captured.output_ids else None
-        program.write_case(at, name, text, ids, captured, stop=stop, decoded=decoded, **more)
+        program.write_case(at, name, text, ids, captured, **{**dict(more), "stop": stop, "decoded": decoded})
         return captured
 
 
@@ -165,7 +164,7 @@ def whole_folder(a):
     probes = d.wanted(a.probes)
     for p in prompts:
         try:
-            d.check(p.token_ids, a.max_new)
+            d.check(p.token_ids, a.max_new if p.max_new is None else p.max_new)
         except Problem as e:
             raise Problem("%s:%d: %s" % (a.prompts, p.line, e)) from e
     if probes or a.probes:
@@ -175,12 +174,12 @@ def whole_folder(a):
     with new as temp:
         side.engine_json(temp, probes)
         for p in prompts:
-            more = {k: v for k, v in p.extra.items() if k not in ("text", "token_ids")}
+            more = dict(p.extra)
             if p.prompt is not None:
                 more.update(prompt=p.prompt)
             if p.system is not prompt_list.ABSENT:
                 more.update(system=p.system)
-            c = side.case(temp, p.name, p.text, p.token_ids, stop=p.stop, **more)
+            c = side.case(temp, p.name, p.text, p.token_ids, stop=p.stop, max_new=p.max_new, more=more)
             print("%s: %d rows, %d tokens, output_ids %s%s" % (
                 p.name, len(c.rows), len(p.token_ids), " ".join(map(str, c.output_ids)) or "none",
                 ", %d probes" % len(c.probes) if c.probes else ""), flush=True)  # fmt: skip
