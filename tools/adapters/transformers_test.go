@@ -57,6 +57,9 @@ func TestTransformersAdapterServesTheFakes(t *testing.T) {
 		c, err := engine.Protocol(adapter+" --protocol", engine.ProgramOptions{})
 		require.NoError(t, err)
 		holds(t, c)
+		caps, err := c.Capabilities(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, conformance.StandardProbes(engine.Arch{Layers: 28}), caps.Probes, "what the gate asks for")
 		require.NoError(t, c.Close())
 	})
 }

@@ -5,6 +5,7 @@ import array
 import ctypes
 import os
 
+import jinja2.sandbox
 import llama_cpp
 
 import places
@@ -99,8 +100,6 @@ class Model:
 
     def template(self, system, prompt):
         """The text that the GGUF's own chat template makes."""
-        import jinja2.sandbox
-
         source = llama_cpp.llama_model_chat_template(self._model, None)
         if not source:
             raise Unsupported("the GGUF has no chat template; bring the templated text")

@@ -10,12 +10,13 @@ import os
 import sys
 
 sys.dont_write_bytecode = True  # a checkout stays as it is
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python")]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "python")]
 
 import describe
 import places
 import plumbline_dump
-from plumbline_adapter import prompt_list
+from plumbline_adapter import packages, prompt_list
 from plumbline_adapter.folder import NewFolder
 from plumbline_adapter.problem import Problem
 from unsupported import Unsupported
@@ -91,7 +92,8 @@ class Run:
     """The model, opened once, and what becomes of a case."""
 
     def __init__(self, o):
-        import decode  # with llama_cpp, which --help can do without
+        packages.need(["llama_cpp", "jinja2"], os.path.join(HERE, "requirements.txt"))
+        import decode  # with these, which --help can do without
 
         self.o = o
         self.model = decode.Model(

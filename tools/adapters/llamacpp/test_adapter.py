@@ -19,6 +19,7 @@ import describe
 import places
 import plumbline_llamacpp as adapter
 import scale_tensor
+from plumbline_adapter import packages
 from unsupported import Unsupported
 
 
@@ -120,9 +121,13 @@ class Program(unittest.TestCase):
         self.at, self.out = d.name, os.path.join(d.name, "dumps")
         self.model = type("M", (Model,), {})
         fake = types.SimpleNamespace(Model=self.model, llama_cpp=types.SimpleNamespace(__version__="0"))
-        patch = unittest.mock.patch.dict(sys.modules, decode=fake)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.installed = ["llama_cpp", "jinja2"]
+        for patch in (
+            unittest.mock.patch.dict(sys.modules, decode=fake),
+            unittest.mock.patch.object(packages, "there", lambda name: name in self.installed),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
 
     def run_it(self, *argv):
         err = io.StringIO()
@@ -178,6 +183,10 @@ class Program(unittest.TestCase):
 
     def test_exit_codes(self):
         self.assertEqual((0, ""), self.one())
+        self.installed.remove("llama_cpp")
+        need = "got no package llama_cpp, want it installed: python -m pip install --require-hashes -r '%s'"
+        self.assertEqual((1, "plumbline_llamacpp: " + need % os.path.join(HERE, "requirements.txt") + "\n"), self.one())
+        self.installed.append("llama_cpp")
         for broken, code, said in (
             (RuntimeError("llama_decode: code 1"), 1, "plumbline_llamacpp: llama_decode: code 1\n"),
             (Unsupported("no k_rope"), 77, "plumbline_llamacpp: no k_rope\n"),
