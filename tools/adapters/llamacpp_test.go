@@ -210,7 +210,11 @@ func TestReal(t *testing.T) {
 	m := readManifest(t)
 	require.Equal(t, m.Model.SHA256, digest(t, gguf), "another model than the recordings'")
 	exe := filepath.Join(t.TempDir(), "plumbline")
-	out, err := exec.Command("go", "build", "-o", exe, "../plumbline").CombinedOutput()
+	golang := strings.Fields(os.Getenv("GO")) // as the Makefile's $(GO), which real.sh hands on
+	if len(golang) == 0 {
+		golang = []string{"go"}
+	}
+	out, err := exec.Command(golang[0], append(golang[1:], "build", "-o", exe, "../plumbline")...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	for name, want := range m.Folders {
 		t.Run(name, func(t *testing.T) {
