@@ -64,6 +64,7 @@ def options(argv):
     way.add_argument("--max-new", type=int, default=4, metavar="N", help="tokens to decode; 0: no logits (default %(default)s)")
     way.add_argument("--probes", nargs="?", const=",".join(places.DEFAULT_PARTS), default="", metavar="PARTS",
                      help="dump every prompt position at these parts (default %(const)s)")  # fmt: skip
+    way.add_argument("--probe-layers", type=int, metavar="N", help="of the first N layers only (default: of all)")
     how = p.add_argument_group("how llama.cpp computes")
     how.add_argument("--ctx", type=int, default=2048, metavar="N", help="size of the context (default %(default)s)")
     how.add_argument("--threads", type=int, default=1, metavar="N", help="more serve large models, on cores that are free (default %(default)s)")
@@ -77,6 +78,8 @@ def options(argv):
     ways = [bool(o.prompts or o.out), bool(o.text_file or o.ids_file or o.dir), o.protocol]
     if sum(ways) != 1 or bool(o.prompts) != bool(o.out) or bool(o.text_file) != bool(o.dir):
         p.error("want one of: --prompts with --out; --text-file with --dir, perhaps --ids-file; --protocol")
+    if o.probe_layers is not None and (o.probe_layers < 1 or not o.probes):
+        p.error("--probe-layers: want 1 or more, and --probes")
     if o.max_new < 0 or o.ctx < 1 or o.threads < 1:
         p.error("--max-new, --ctx, --threads: want no negative number, and no context or threads of none")
     o.parts = [part for part in o.probes.split(",") if part]
@@ -103,10 +106,17 @@ class Run:
         self.version = decode.llama_cpp.__version__
 
     def engine(self):
-        return describe.engine(self.version, os.path.basename(self.o.model), self.model.file_type, self.o, self.o.parts)
+        parts = list(self.o.parts)
+        if parts and self.o.probe_layers:
+            parts[-1] += "; layers 0 to %d" % (min(self.model.layers, self.o.probe_layers) - 1)
+        return describe.engine(self.version, os.path.basename(self.o.model), self.model.file_type, self.o, parts)
 
     def write_engine(self, folder):
         plumbline_dump.engine(os.path.join(folder, "engine.json"), "llama.cpp", **self.engine())
+
+    def probes(self):
+        """What the flags ask for."""
+        return places.probes(self.o.parts, min(self.model.layers, self.o.probe_layers or self.model.layers))
 
     def case(self, folder, name, text, token_ids, max_new, stop, probes, /, **more):
         if max_new == 0:
@@ -125,7 +135,7 @@ class Run:
 
     def folder(self, new):
         """Writes the dump folder that new makes; whatever can be wrong with a prompt is found before the first one runs."""
-        listed, probes = self.prompts(), places.probes(self.o.parts, self.model.layers)
+        listed, probes = self.prompts(), self.probes()
         with new as temp:
             self.write_engine(temp)
             for p in listed:
@@ -136,7 +146,7 @@ class Run:
                 print("%s: %d tokens" % (p.name, len(p.token_ids)), file=sys.stderr)
 
     def prompts(self):
-        o, probes = self.o, places.probes(self.o.parts, self.model.layers)
+        o, probes = self.o, self.probes()
         listed = prompt_list.read(o.prompts)
         prompt_list.complete(listed, o.prompts, self.model.template, self.model.encode, o.system)
         for p in listed:
@@ -159,7 +169,7 @@ class Run:
             smoke(os.path.join(self.o.dir, "case.layers.bin"), os.path.join(self.o.dir, "case.logits.bin"), text, ids)
             return
         self.case(self.o.dir, "case", text, ids or self.model.encode(text), self.o.max_new, None,
-                  places.probes(self.o.parts, self.model.layers))  # fmt: skip
+                  self.probes())  # fmt: skip
 
     def protocol(self):
         for line in sys.stdin:
@@ -167,7 +177,7 @@ class Run:
             try:
                 if "plumbline" in request:
                     say(plumbline=1, name="llama.cpp", smoke=True,
-                        **{**self.engine(), "probes": self.model.offered()})  # fmt: skip
+                        **{**self.engine(), "probes": self.probes() or self.model.offered()})  # fmt: skip
                     continue
                 name = request["case"]
                 if name.startswith("plumbline-smoke"):
@@ -185,7 +195,7 @@ class Run:
         unknown = [p for p in r["probes"] if p not in known]
         if unknown:
             raise Unsupported("probe %s" % unknown[0])
-        probes = r["probes"] or places.probes(self.o.parts, self.model.layers)
+        probes = self.probes() or r["probes"]  # the flags' were declared, and the gate asks for some of them
         self.case(r["out"]["dir"], "case", r["text"], r["token_ids"], r["decode_steps"] or self.o.max_new, r["stop"], probes)
 
 

@@ -19,6 +19,7 @@ import describe
 import places
 import plumbline_llamacpp as adapter
 import scale_tensor
+import swap_heads
 from plumbline_adapter import packages
 from unsupported import Unsupported
 
@@ -175,6 +176,14 @@ class Program(unittest.TestCase):
         self.assertEqual(0, self.dump('{"name":"b","text":"hi","max_new":0}', "--overwrite")[0])
         self.assertEqual(["b.json", "b.layers.bin", "engine.json"], self.files())
 
+    def test_probes_of_some_layers(self):
+        self.model.layers = 3
+        for flags, want in ((["--probes", "v"], [0, 1, 2]), (["--probes", "v", "--probe-layers", "2"], [0, 1])):
+            self.assertEqual(0, self.dump('{"name":"a","text":"hi"}', "--overwrite", *flags)[0])
+            with open(os.path.join(self.out, "a.probes.safetensors"), "rb") as f:
+                self.assertEqual(["blocks.%d.v" % n for n in want], list(json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))))
+        self.assertEqual("f32, every prompt position: v; layers 0 to 1", self.case("engine.json")["probes"])
+
     def one(self):
         path, into = os.path.join(self.at, "t"), tempfile.mkdtemp(dir=self.at)
         with open(path, "w", encoding="utf-8") as f:
@@ -196,11 +205,20 @@ class Program(unittest.TestCase):
             self.assertEqual((code, said), self.one())
 
 
+class SwapHeads(unittest.TestCase):
+    def test_by_hand(self):
+        self.assertEqual(b"ccbbaadd", swap_heads.swap(b"aabbccdd", 4, 0, 2))
+        for heads, a, b in ((3, 0, 1), (4, 1, 1), (4, 0, 4)):
+            with self.assertRaises(ValueError):
+                swap_heads.swap(b"aabbccdd", heads, a, b)
+
+
 class Options(unittest.TestCase):
     def test_ways(self):
         o = adapter.options(["--model", "m", "--prompts", "p", "--out", "o", "--probes", "--rope-freq-base", "1e4"])
         self.assertEqual((["embed", "k_rope", "v", "resid_mid", "resid_post"], {"rope_freq_base": 10000.0}), (o.parts, o.rope))
-        for argv in ([], ["--protocol", "--prompts", "p", "--out", "o"], ["--prompts", "p"], ["--text-file", "t"], ["--protocol", "--probes", "nope"]):
+        for argv in ([], ["--protocol", "--prompts", "p", "--out", "o"], ["--prompts", "p"], ["--text-file", "t"], ["--protocol", "--probes", "nope"],
+                     ["--protocol", "--probe-layers", "1"], ["--protocol", "--probes", "--probe-layers", "0"]):  # fmt: skip
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as e:
                 adapter.options(["--model", "m", *argv])
             self.assertEqual(2, e.exception.code, argv)
