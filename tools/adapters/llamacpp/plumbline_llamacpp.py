@@ -9,18 +9,23 @@ import json
 import os
 import sys
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python")]
+sys.dont_write_bytecode = True  # a checkout stays as it is
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "python")]
 
 import describe
 import places
 import plumbline_dump
-import prompts
+from plumbline_adapter import packages, prompt_list
+from plumbline_adapter.folder import NewFolder
+from plumbline_adapter.problem import Problem
+from unsupported import Unsupported
 
 EXAMPLES = """examples:
   a dump folder, for plumbline gate --model X.gguf --candidate dumps:
     %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps
   the same with every prompt position, and nothing decoded:
-    %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps --probes --max-new 0
+    %(prog)s --model X.gguf --prompts prompts.jsonl --out dumps --overwrite --probes --max-new 0
   a program under test, run once per prompt:
     plumbline gate --model X.gguf --exec 'python3 %(prog)s --model X.gguf
       --ids-file {ids_file} --text-file {text_file} --dir {dir}'
@@ -32,7 +37,10 @@ EXAMPLES = """examples:
 
 a line of --prompts: {"name": "a", "prompt": "Hello!"}; also "system" (null: none),
 "text" (templated already), "token_ids", "stop", "max_new".
-parts for --probes: """ + ",".join(places.PARTS)
+The folder appears as a whole, when the last prompt is done.
+parts for --probes: """ + ",".join(places.PARTS) + """
+
+exit codes: 0 done; 1 nothing was written; 2 a flag is wrong; 77 (with --dir) llama.cpp or this GGUF can't do it"""
 
 UNSUPPORTED = 77
 ROPE = ("rope_freq_base", "rope_freq_scale", "yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow", "yarn_orig_ctx")
@@ -46,7 +54,8 @@ def options(argv):
     p.add_argument("--model", required=True, metavar="FILE", help="the GGUF")
     way = p.add_argument_group("what to run")
     way.add_argument("--prompts", metavar="FILE", help="JSONL list of prompts")
-    way.add_argument("--out", metavar="FOLDER", help="where the dumps of --prompts go")
+    way.add_argument("--out", metavar="FOLDER", help="where the dumps of --prompts go, new or empty")
+    way.add_argument("--overwrite", action="store_true", help="replace a dump folder")
     way.add_argument("--text-file", metavar="FILE", help="one templated prompt")
     way.add_argument("--ids-file", metavar="FILE", help="its token ids, one per line; without it llama.cpp's tokenizer makes them")
     way.add_argument("--dir", metavar="FOLDER", help="where its dumps go, as case.*")
@@ -55,6 +64,7 @@ def options(argv):
     way.add_argument("--max-new", type=int, default=4, metavar="N", help="tokens to decode; 0: no logits (default %(default)s)")
     way.add_argument("--probes", nargs="?", const=",".join(places.DEFAULT_PARTS), default="", metavar="PARTS",
                      help="dump every prompt position at these parts (default %(const)s)")  # fmt: skip
+    way.add_argument("--probe-layers", type=int, metavar="N", help="of the first N layers only (default: of all)")
     how = p.add_argument_group("how llama.cpp computes")
     how.add_argument("--ctx", type=int, default=2048, metavar="N", help="size of the context (default %(default)s)")
     how.add_argument("--threads", type=int, default=1, metavar="N", help="more serve large models, on cores that are free (default %(default)s)")
@@ -68,6 +78,8 @@ def options(argv):
     ways = [bool(o.prompts or o.out), bool(o.text_file or o.ids_file or o.dir), o.protocol]
     if sum(ways) != 1 or bool(o.prompts) != bool(o.out) or bool(o.text_file) != bool(o.dir):
         p.error("want one of: --prompts with --out; --text-file with --dir, perhaps --ids-file; --protocol")
+    if o.probe_layers is not None and (o.probe_layers < 1 or not o.probes):
+        p.error("--probe-layers: want 1 or more, and --probes")
     if o.max_new < 0 or o.ctx < 1 or o.threads < 1:
         p.error("--max-new, --ctx, --threads: want no negative number, and no context or threads of none")
     o.parts = [part for part in o.probes.split(",") if part]
@@ -83,10 +95,10 @@ class Run:
     """The model, opened once, and what becomes of a case."""
 
     def __init__(self, o):
-        import decode  # with llama_cpp, which --help can do without
+        packages.need(["llama_cpp", "jinja2"], os.path.join(HERE, "requirements.txt"))
+        import decode  # with these, which --help can do without
 
         self.o = o
-        self.unsupported = decode.Unsupported
         self.model = decode.Model(
             o.model, ctx=o.ctx, threads=o.threads, flash_attn=o.flash_attn, rope=o.rope,
             kv_type_k=describe.KV_TYPES[o.kv_type_k], kv_type_v=describe.KV_TYPES[o.kv_type_v],
@@ -94,12 +106,19 @@ class Run:
         self.version = decode.llama_cpp.__version__
 
     def engine(self):
-        return describe.engine(self.version, os.path.basename(self.o.model), self.model.file_type, self.o, self.o.parts)
+        parts = list(self.o.parts)
+        if parts and self.o.probe_layers:
+            parts[-1] += "; layers 0 to %d" % (min(self.model.layers, self.o.probe_layers) - 1)
+        return describe.engine(self.version, os.path.basename(self.o.model), self.model.file_type, self.o, parts)
 
     def write_engine(self, folder):
         plumbline_dump.engine(os.path.join(folder, "engine.json"), "llama.cpp", **self.engine())
 
-    def case(self, folder, name, text, token_ids, max_new, stop, probes, **more):
+    def probes(self):
+        """What the flags ask for."""
+        return places.probes(self.o.parts, min(self.model.layers, self.o.probe_layers or self.model.layers))
+
+    def case(self, folder, name, text, token_ids, max_new, stop, probes, /, **more):
         if max_new == 0:
             stop = None
         elif stop is None:
@@ -114,17 +133,29 @@ class Run:
             plumbline_dump.probes(base + ".probes.safetensors", dumped)
         plumbline_dump.case(base + ".json", text, token_ids, **more)
 
-    def folder(self):
-        listed = prompts.read(self.o.prompts, self.o.system)
-        os.makedirs(self.o.out, exist_ok=True)
-        self.write_engine(self.o.out)
+    def folder(self, new):
+        """Writes the dump folder that new makes; whatever can be wrong with a prompt is found before the first one runs."""
+        listed, probes = self.prompts(), self.probes()
+        with new as temp:
+            self.write_engine(temp)
+            for p in listed:
+                more = {} if p.prompt is None else {"prompt": p.prompt}
+                if p.system is not prompt_list.ABSENT:
+                    more["system"] = p.system
+                self.case(temp, p.name, p.text, p.token_ids, p.max_new, p.stop, probes, **{**p.extra, **more})
+                print("%s: %d tokens" % (p.name, len(p.token_ids)), file=sys.stderr)
+
+    def prompts(self):
+        o, probes = self.o, self.probes()
+        listed = prompt_list.read(o.prompts)
+        prompt_list.complete(listed, o.prompts, self.model.template, self.model.encode, o.system)
         for p in listed:
-            more = {key: value for key, value in (("prompt", p.prompt), ("system", p.system)) if value is not None and p.text is None}
-            text = p.text if p.text is not None else self.model.template(p.system, p.prompt)
-            ids = p.token_ids or self.model.encode(text)
-            max_new = self.o.max_new if p.max_new is None else p.max_new
-            self.case(self.o.out, p.name, text, ids, max_new, p.stop, places.probes(self.o.parts, self.model.layers), **more)
-            print("%s: %d tokens" % (p.name, len(ids)), file=sys.stderr)
+            p.max_new = o.max_new if p.max_new is None else p.max_new
+            try:
+                self.model.check(p.token_ids, p.max_new, probes)
+            except Problem as e:
+                raise Problem("%s:%d: %s" % (o.prompts, p.line, e)) from e
+        return listed
 
     def one(self):
         with open(self.o.text_file, encoding="utf-8", newline="") as f:
@@ -138,7 +169,7 @@ class Run:
             smoke(os.path.join(self.o.dir, "case.layers.bin"), os.path.join(self.o.dir, "case.logits.bin"), text, ids)
             return
         self.case(self.o.dir, "case", text, ids or self.model.encode(text), self.o.max_new, None,
-                  places.probes(self.o.parts, self.model.layers))  # fmt: skip
+                  self.probes())  # fmt: skip
 
     def protocol(self):
         for line in sys.stdin:
@@ -146,7 +177,7 @@ class Run:
             try:
                 if "plumbline" in request:
                     say(plumbline=1, name="llama.cpp", smoke=True,
-                        **{**self.engine(), "probes": self.model.offered()})  # fmt: skip
+                        **{**self.engine(), "probes": self.probes() or self.model.offered()})  # fmt: skip
                     continue
                 name = request["case"]
                 if name.startswith("plumbline-smoke"):
@@ -154,18 +185,22 @@ class Run:
                 else:
                     self.asked(request)
                 say(ok=True, case=name)
-            except self.unsupported as e:
+            except Unsupported as e:
                 say(unsupported=str(e))
             except Exception as e:  # the next case may go well
-                say(error=repr(e))
+                say(error=told(e))
 
     def asked(self, r):
         known = self.model.offered()
         unknown = [p for p in r["probes"] if p not in known]
         if unknown:
-            raise self.unsupported("probe %s" % unknown[0])
-        probes = r["probes"] or places.probes(self.o.parts, self.model.layers)
+            raise Unsupported("probe %s" % unknown[0])
+        probes = self.probes() or r["probes"]  # the flags' were declared, and the gate asks for some of them
         self.case(r["out"]["dir"], "case", r["text"], r["token_ids"], r["decode_steps"] or self.o.max_new, r["stop"], probes)
+
+
+def told(e):
+    return str(e) if isinstance(e, (Problem, ValueError, OSError, RuntimeError)) else repr(e)
 
 
 def say(**answer):
@@ -183,18 +218,12 @@ def smoke(layers, logits, text, ids):
 def main(argv):
     o = options(argv)
     try:
+        new = NewFolder(o.out, o.overwrite) if o.prompts else None  # before the work
         run = Run(o)
-    except (ImportError, ValueError) as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return 2
-    try:
-        run.folder() if o.prompts else run.protocol() if o.protocol else run.one()
-    except run.unsupported as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return UNSUPPORTED
-    except (ValueError, OSError) as e:
-        print("plumbline_llamacpp: %s" % e, file=sys.stderr)
-        return 1
+        run.folder(new) if o.prompts else run.protocol() if o.protocol else run.one()
+    except Exception as e:
+        print("plumbline_llamacpp: %s" % told(e), file=sys.stderr)
+        return UNSUPPORTED if o.dir and isinstance(e, Unsupported) else 1
     return 0
 
 

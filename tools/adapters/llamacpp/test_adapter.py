@@ -3,12 +3,14 @@
 import array
 import contextlib
 import io
+import json
 import os
 import struct
 import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "testdata")]
@@ -16,8 +18,10 @@ sys.path[:0] = [HERE, os.path.join(HERE, "testdata")]
 import describe
 import places
 import plumbline_llamacpp as adapter
-import prompts
 import scale_tensor
+import swap_heads
+from plumbline_adapter import packages
+from unsupported import Unsupported
 
 
 class Places(unittest.TestCase):
@@ -79,36 +83,142 @@ class Describe(unittest.TestCase):
         self.assertEqual({**want, "probes": "f32, every prompt position: embed,v"}, describe.engine("1.2", "a.gguf", 3, o, ["embed", "v"]))
 
 
-class Prompts(unittest.TestCase):
-    def read(self, text):
-        with tempfile.TemporaryDirectory() as d:
-            path = os.path.join(d, "p.jsonl")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            return prompts.read(path, "S")
+class Model:
+    """A model of one layer and two channels, as far as the program looks at it."""
 
-    def test_lines(self):
-        a, b, c = self.read('{"name":"a","prompt":"x"}\n\n{"name":"b","prompt":"x","system":null,"stop":[2],"max_new":0}\n{"name":"c","text":"","token_ids":[1,0]}')
-        self.assertEqual(("a", "x", "S", None, None, None), (a.name, a.prompt, a.system, a.text, a.token_ids, a.max_new))
-        self.assertEqual((None, [2], 0), (b.system, b.stop, b.max_new))
-        self.assertEqual(("", [1, 0]), (c.text, c.token_ids))
+    layers, file_type, ctx = 1, 3, 4
+    broken = None
 
-    def test_refused(self):
-        for text, why in (
-            ("", "no prompts"), ("[]", ":1: got no JSON object"), ('{"prompt":"x"}', ":1: name: got null"), ('{"name":"a"}', "neither"),
-            ('{"name":"../a","prompt":"x"}', "base name"), ('{"name":"engine","prompt":"x"}', "base name"),
-            ('{"name":"a","text":"x","token_ids":[1.5]}', "token_ids"), ('{"name":"a","text":"x","token_ids":[]}', "token_ids: got none"),
-            ('{"name":"a","text":"x"}\n{"name":"a","text":"y"}', ":2: name: got 'a', the name of line 1"), ('{"name":"a","prompt":1}', "prompt: got 1"),
-        ):  # fmt: skip
-            with self.assertRaisesRegex(ValueError, why, msg=text):
-                self.read(text)
+    def __init__(self, path, **options):
+        pass
+
+    def template(self, system, prompt):
+        return "%s/%s" % (system, prompt)
+
+    def encode(self, text):
+        return list(text.encode())
+
+    def stops(self):
+        return [2]
+
+    def decoded(self, ids):
+        return "x"
+
+    def check(self, ids, max_new, probes=()):
+        if len(ids) + max_new > self.ctx:
+            raise Unsupported("%d tokens: more than --ctx %d" % (len(ids), self.ctx))
+
+    def run(self, ids, max_new, stop, probes):
+        if self.broken:
+            raise self.broken
+        self.check(ids, max_new)
+        return [[1, 2]] * 2, {p: [[1, 2]] for p in probes}, [7] * max_new, [[0, 1]] * max_new
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        self.at, self.out = d.name, os.path.join(d.name, "dumps")
+        self.model = type("M", (Model,), {})
+        fake = types.SimpleNamespace(Model=self.model, llama_cpp=types.SimpleNamespace(__version__="0"))
+        self.installed = ["llama_cpp", "jinja2"]
+        for patch in (
+            unittest.mock.patch.dict(sys.modules, decode=fake),
+            unittest.mock.patch.object(packages, "there", lambda name: name in self.installed),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def run_it(self, *argv):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            return adapter.main(["--model", "m.gguf", *argv]), err.getvalue()
+
+    def dump(self, lines, *more):
+        path = os.path.join(self.at, "p.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(lines)
+        return self.run_it("--prompts", path, "--out", self.out, "--max-new", "1", *more)
+
+    def files(self):
+        return sorted(os.listdir(self.out)) if os.path.isdir(self.out) else None
+
+    def case(self, name):
+        with open(os.path.join(self.out, name), encoding="utf-8") as f:
+            return json.load(f)
+
+    def test_a_folder(self):
+        lines = '{"name":"a","prompt":"x","system":null,"text":"","token_ids":[1],"probes":7}\n{"name":"b","text":"hi","max_new":0}'
+        self.assertEqual(0, self.dump(lines, "--probes", "embed")[0])
+        a, b = ["a.json", "a.layers.bin", "a.logits.bin", "a.probes.safetensors"], ["b.json", "b.layers.bin", "b.probes.safetensors"]
+        self.assertEqual([*a, *b, "engine.json"], self.files())
+        self.assertEqual(["dumps", "p.jsonl"], sorted(os.listdir(self.at)))
+        self.assertEqual(
+            {"text": "", "token_ids": [1], "prompt": "x", "system": None, "probes": 7, "output_ids": [7], "decoded": "x", "stop": [2]},
+            self.case("a.json"),
+        )
+        self.assertEqual({"text": "hi", "token_ids": [104, 105]}, self.case("b.json"))
+
+    def test_nothing_is_left_of_a_list_with_a_prompt_too_long(self):
+        code, said = self.dump('{"name":"a","text":"hi"}\n\n{"name":"b","text":"hello"}')
+        self.assertEqual((1, None), (code, self.files()))
+        self.assertIn("p.jsonl:3: 5 tokens: more than --ctx 4", said)
+        self.model.broken = RuntimeError("llama_decode: code 1")
+        self.assertEqual((1, None), (self.dump('{"name":"a","text":"hi"}')[0], self.files()))
+        self.assertEqual(["p.jsonl"], os.listdir(self.at))
+
+    def test_a_folder_that_is_there(self):
+        self.assertEqual(0, self.dump('{"name":"a","text":"hi","max_new":0}')[0])
+        code, said = self.dump('{"name":"b","text":"hi","max_new":0}')
+        self.assertEqual((1, ["a.json", "a.layers.bin", "engine.json"]), (code, self.files()))
+        self.assertIn("--overwrite replaces it", said)
+        self.assertEqual(0, self.dump('{"name":"b","text":"hi","max_new":0}', "--overwrite")[0])
+        self.assertEqual(["b.json", "b.layers.bin", "engine.json"], self.files())
+
+    def test_probes_of_some_layers(self):
+        self.model.layers = 3
+        for flags, want in ((["--probes", "v"], [0, 1, 2]), (["--probes", "v", "--probe-layers", "2"], [0, 1])):
+            self.assertEqual(0, self.dump('{"name":"a","text":"hi"}', "--overwrite", *flags)[0])
+            with open(os.path.join(self.out, "a.probes.safetensors"), "rb") as f:
+                self.assertEqual(["blocks.%d.v" % n for n in want], list(json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))))
+        self.assertEqual("f32, every prompt position: v; layers 0 to 1", self.case("engine.json")["probes"])
+
+    def one(self):
+        path, into = os.path.join(self.at, "t"), tempfile.mkdtemp(dir=self.at)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("hi")
+        return self.run_it("--text-file", path, "--dir", into, "--max-new", "1")
+
+    def test_exit_codes(self):
+        self.assertEqual((0, ""), self.one())
+        self.installed.remove("llama_cpp")
+        need = "got no package llama_cpp, want it installed: python -m pip install --require-hashes -r '%s'"
+        self.assertEqual((1, "plumbline_llamacpp: " + need % os.path.join(HERE, "requirements.txt") + "\n"), self.one())
+        self.installed.append("llama_cpp")
+        for broken, code, said in (
+            (RuntimeError("llama_decode: code 1"), 1, "plumbline_llamacpp: llama_decode: code 1\n"),
+            (Unsupported("no k_rope"), 77, "plumbline_llamacpp: no k_rope\n"),
+            (KeyError("k"), 1, "plumbline_llamacpp: KeyError('k')\n"),
+        ):
+            self.model.broken = broken
+            self.assertEqual((code, said), self.one())
+
+
+class SwapHeads(unittest.TestCase):
+    def test_by_hand(self):
+        self.assertEqual(b"ccbbaadd", swap_heads.swap(b"aabbccdd", 4, 0, 2))
+        for heads, a, b in ((3, 0, 1), (4, 1, 1), (4, 0, 4)):
+            with self.assertRaises(ValueError):
+                swap_heads.swap(b"aabbccdd", heads, a, b)
 
 
 class Options(unittest.TestCase):
     def test_ways(self):
         o = adapter.options(["--model", "m", "--prompts", "p", "--out", "o", "--probes", "--rope-freq-base", "1e4"])
         self.assertEqual((["embed", "k_rope", "v", "resid_mid", "resid_post"], {"rope_freq_base": 10000.0}), (o.parts, o.rope))
-        for argv in ([], ["--protocol", "--prompts", "p", "--out", "o"], ["--prompts", "p"], ["--text-file", "t"], ["--protocol", "--probes", "nope"]):
+        for argv in ([], ["--protocol", "--prompts", "p", "--out", "o"], ["--prompts", "p"], ["--text-file", "t"], ["--protocol", "--probes", "nope"],
+                     ["--protocol", "--probe-layers", "1"], ["--protocol", "--probes", "--probe-layers", "0"]):  # fmt: skip
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as e:
                 adapter.options(["--model", "m", *argv])
             self.assertEqual(2, e.exception.code, argv)

@@ -8,12 +8,12 @@ import argparse
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "..", "python")]  # plumbline_dump.py
+sys.dont_write_bytecode = True  # a checkout stays as it is
 
-import plumbline_dump  # noqa: E402
-from plumbline_hf import declare, folder, loading, program, prompt_list  # noqa: E402
+from plumbline_hf import declare, loading, probe_names, program  # noqa: E402, I001  (first: it says where the others are)
 from plumbline_hf.problem import LayoutError, Problem  # noqa: E402
+from plumbline_adapter import folder, prompt_list  # noqa: E402
+import plumbline_dump  # noqa: E402
 
 SYSTEM = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."  # as plumbline capture
 UNSUPPORTED = 77
@@ -24,8 +24,8 @@ NAME.json, NAME.layers.bin (the residual stream at the last prompt token, raw, t
 and NAME.logits.bin (a greedy decode); with --probes NAME.probes.safetensors too, at every position but the last output
 token's. The folder appears as a whole, when the last case is done.
 
-A line of FILE is {"name": …, "prompt": …}, or brings the templated "text" itself, and "token_ids"; "system" and "stop"
-are the line's own. plumbline capture reads the same list.
+A line of FILE is {"name": …, "prompt": …}, or brings the templated "text" itself, and "token_ids"; "system", "stop"
+and "max_new" are the line's own. plumbline capture reads the same list.
 """
 
 EXAMPLES = """\
@@ -58,7 +58,8 @@ def arguments(argv):
     p.add_argument("--out", metavar="FOLDER", help="the dump folder to write, new or empty")
     p.add_argument("--overwrite", action="store_true", help="replace a dump folder")
     p.add_argument("--probes", default="", metavar="LIST", help="places inside the model to write too, comma separated: all, "
-                   "residual, or names such as embed,blocks.0.q,blocks.*.attn_out,final_norm")  # fmt: skip
+                   "residual, or names such as embed,blocks.0.q,blocks.*.attn_out,final_norm (default: none; with --protocol what "
+                   "the gate asks for)")  # fmt: skip
     p.add_argument("--max-new", type=int, default=8, metavar="N", help="most tokens to decode (default 8; 0 decodes nothing)")
     p.add_argument("--stop", metavar="IDS", help="ids that end a decode, comma separated (default: the model's eos_token_id)")
     p.add_argument("--system", default=SYSTEM, help="system prompt of a line without its own (default: Qwen2.5's)")
@@ -101,6 +102,11 @@ def tell(text):
     print("plumbline_transformers: " + text, file=sys.stderr, flush=True)
 
 
+def tell_lacking(d, names):
+    for names, why in (declare.not_offered({n: d.missing[n] for n in names}, d.layers) or {}).items():
+        tell("not offered: %s: %s" % (names, why))
+
+
 class Side:
     """The model, loaded at the first prompt, and what it declares."""
 
@@ -110,9 +116,10 @@ class Side:
 
     def dumper(self):
         if self._dumper is None:
+            a = self.a
+            loading.need(a.quantize)
             from plumbline_hf.capture import Dumper
 
-            a = self.a
             model = loading.model(a.model, a.dtype, a.device)
             self.levels, self.quantized = loading.quantize(model, a.quantize, a.quantized_engine)
             self._dumper = Dumper(model)
@@ -123,6 +130,7 @@ class Side:
     def levels_of_engine(self):
         """For a declaration in front of the model."""
         if self.levels is None and self.a.quantize == "dynamic-int8":
+            loading.need()
             import torch
 
             if self.a.quantized_engine in torch.backends.quantized.supported_engines:
@@ -135,6 +143,17 @@ class Side:
         arithmetic = declare.arithmetic(a.dtype, a.quantize, self.levels_of_engine(), declare.checkpoint_config(a.model))
         return declare.describe(a.model, declare.installed(), arithmetic, name=declare.name(arithmetic), **more)
 
+    def declared_probes(self):
+        """For the handshake, in front of the model: the names that it is asked for. What the model turns out to lack is left
+        out of the answers."""
+        layers = declare.layers(declare.checkpoint_config(self.a.model))
+        if layers is None and not os.path.isdir(self.a.model):
+            layers = loading.layers(self.a.model)
+        if layers is None:
+            return []
+        names = probe_names.parse(self.a.probes, layers)[0] if self.a.probes else probe_names.standard(layers)
+        return [n for n in names if n.rpartition(".")[2] not in probe_names.ROUTER]
+
     def engine_json(self, at, probes=()):
         d = self._dumper
         more = {"device": self.a.device, "adapter": "plumbline_transformers.py", "quantized": self.quantized or None}
@@ -144,42 +163,41 @@ class Side:
             more["notes"] = d.notes or None
         plumbline_dump.engine(os.path.join(at, "engine.json"), **self.declaration(**more))
 
-    def case(self, at, name, text, ids, stop=None, max_new=None, probes=None, **more):
+    def case(self, at, name, text, ids, stop=None, max_new=None, probes=None, more=()):
         """Runs one prompt and writes its files; the probes that it wrote."""
         d, a = self.dumper(), self.a
         stop = stop if stop is not None else a.stop if a.stop is not None else d.stop
         probes = d.wanted(a.probes if probes is None else probes)
         captured = d.run(ids, stop, a.max_new if max_new is None else max_new, probes)
         decoded = self.words.decoded(captured.output_ids, stop) if captured.output_ids else None
-        program.write_case(at, name, text, ids, captured, stop=stop, decoded=decoded, **more)
+        program.write_case(at, name, text, ids, captured, **{**dict(more), "stop": stop, "decoded": decoded})
         return captured
 
 
 def whole_folder(a):
     prompts = prompt_list.read(a.prompts)
     new = folder.NewFolder(a.out, a.overwrite)  # before the work
+    loading.need(a.quantize)
     side = Side(a)
     prompt_list.complete(prompts, a.prompts, side.words.text, side.words.ids, a.system)
     d = side.dumper()
     probes = d.wanted(a.probes)
     for p in prompts:
         try:
-            d.check(p.token_ids, a.max_new)
+            d.check(p.token_ids, a.max_new if p.max_new is None else p.max_new)
         except Problem as e:
             raise Problem("%s:%d: %s" % (a.prompts, p.line, e)) from e
     if probes or a.probes:
-        lacking = {n: d.missing[n] for n in d.missing if not n.rpartition(".")[2].startswith("route")}
-        for names, why in (declare.not_offered(lacking, d.layers) or {}).items():
-            tell("not offered: %s: %s" % (names, why))
+        tell_lacking(d, [n for n in d.missing if n.rpartition(".")[2] not in probe_names.ROUTER])
     with new as temp:
         side.engine_json(temp, probes)
         for p in prompts:
-            more = {k: v for k, v in p.extra.items() if k not in ("text", "token_ids")}
+            more = dict(p.extra)
             if p.prompt is not None:
                 more.update(prompt=p.prompt)
             if p.system is not prompt_list.ABSENT:
                 more.update(system=p.system)
-            c = side.case(temp, p.name, p.text, p.token_ids, stop=p.stop, **more)
+            c = side.case(temp, p.name, p.text, p.token_ids, stop=p.stop, max_new=p.max_new, more=more)
             print("%s: %d rows, %d tokens, output_ids %s%s" % (
                 p.name, len(c.rows), len(p.token_ids), " ".join(map(str, c.output_ids)) or "none",
                 ", %d probes" % len(c.probes) if c.probes else ""), flush=True)  # fmt: skip
@@ -207,14 +225,19 @@ def protocol(a):
         side.case(out["dir"], "case", request["text"], request["token_ids"], stop=request.get("stop") or None,
                   max_new=request.get("decode_steps") or None, probes=offered(request.get("probes")))  # fmt: skip
 
+    told = set()
+
     def offered(names):
-        """Of what is asked for, what there is; None leaves it to the flags."""
-        if not names:
+        """Of what is asked for, what there is; None leaves it to the flags, which the handshake declared."""
+        if not names or a.probes:
             return None
         d = side.dumper()
+        lacking = [n for n in names if n in d.missing and n not in told]
+        told.update(lacking)
+        tell_lacking(d, lacking)
         return ",".join(n for n in names if n not in d.missing)
 
-    program.serve(sys.stdin, say, side.declaration(), run)
+    program.serve(sys.stdin, say, side.declaration(probes=side.declared_probes()), run)
 
 
 def main(argv=None):

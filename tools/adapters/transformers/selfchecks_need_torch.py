@@ -9,6 +9,7 @@ computed from the weights here, by the formulas of the Llama family, and taken f
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -250,6 +251,37 @@ class Whole(unittest.TestCase):
             with open(os.devnull, "w") as sys.stderr:
                 self.assertEqual(1, cli.main(argv))  # the folder is there
             sys.stderr = stderr
+
+    def protocol(self, model, flags, asked):
+        """What the handshake declares, and {probe: shape} of the answer to one prompt that asks for some of it."""
+        adapter = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plumbline_transformers.py")
+        with tempfile.TemporaryDirectory() as out:
+            at = {k: os.path.join(out, "case." + k) for k in ("layers.bin", "logits.bin", "probes.safetensors")}
+            out = dict(zip(("layers", "logits", "probes"), at.values(), strict=True), dir=out)
+            ask = {"case": "a", "token_ids": [3, 1, 4], "text": "x", "decode_steps": 1, "stop": [], "probes": asked, "out": out}
+            lines = "".join(json.dumps(r) + "\n" for r in ({"plumbline": 1}, ask))
+            argv = [sys.executable, "-B", adapter, "--model", model, "--protocol", *flags]
+            hello, answer = subprocess.run(argv, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+            self.assertEqual({"case": "a", "ok": True}, json.loads(answer))
+            if not os.path.exists(out["probes"]):
+                return json.loads(hello)["probes"], {}
+            with open(out["probes"], "rb") as f:
+                header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        return json.loads(hello)["probes"], {k: v["shape"] for k, v in header.items()}
+
+    def test_the_gate_gets_the_probes_that_it_asks_for(self):
+        with tempfile.TemporaryDirectory() as d:
+            tiny("llama").save_pretrained(d)
+            declared, got = self.protocol(d, [], probe_names.standard(3))
+            self.assertEqual(probe_names.standard(3), declared)
+            widths = {"k_rope": 16, "v": 16}
+            self.assertEqual({p: [3, widths.get(p.rpartition(".")[2], 32)] for p in declared}, got)
+            self.assertEqual({}, self.protocol(d, [], [])[1])
+            declared, got = self.protocol(d, ["--probes", "embed,blocks.1.q"], ["embed"])
+            self.assertEqual((["embed", "blocks.1.q"], {"embed", "blocks.1.q"}), (declared, set(got)))
+            tiny("phi3").save_pretrained(d)  # its v is fused with others
+            _, got = self.protocol(d, [], probe_names.standard(3))
+            self.assertEqual({p for p in probe_names.standard(3) if not p.endswith(".v")}, set(got))
 
     def test_a_checkpoint_without_a_weight_is_refused(self):
         from safetensors.torch import load_file, save_file

@@ -1,10 +1,14 @@
 import contextlib
 import io
 import json
+import os
+import tempfile
 import unittest
+import unittest.mock
 
 import plumbline_transformers as cli
-from plumbline_hf import probe_names, program
+from plumbline_adapter import packages
+from plumbline_hf import loading, probe_names, program
 from plumbline_hf.problem import LayoutError, Problem
 
 
@@ -55,6 +59,61 @@ class Protocol(unittest.TestCase):
         self.assertEqual(1, program.fake([5, 4, 3, 2, 1], "plumbline smoke: wrong"))
         self.assertIsNone(program.fake([1, 2, 3, 4, 5], "a prompt"))
         self.assertIsNone(program.fake([1, 2, 3, 4], "plumbline smoke: right"))
+
+
+class Handshake(unittest.TestCase):
+    """Before the model is loaded, and without torch."""
+
+    def declared(self, config, *flags):
+        with tempfile.TemporaryDirectory() as d:
+            with open(os.path.join(d, "config.json"), "w") as f:
+                json.dump(config, f)
+            return cli.Side(cli.arguments(["--model", d, "--protocol", *flags])).declared_probes()
+
+    def test_what_the_gate_asks_for(self):
+        want = ["embed", "blocks.0.k_rope", "blocks.0.v", "blocks.0.resid_mid", "blocks.0.resid_post"]
+        self.assertEqual(want, self.declared({"num_hidden_layers": 1}))
+        self.assertEqual(want, self.declared({"text_config": {"num_hidden_layers": 1}, "num_hidden_layers": 9}))
+        self.assertEqual(9, len(self.declared({"n_layer": 2})))
+        self.assertEqual([], self.declared({}))
+
+    def test_what_the_flags_want(self):
+        self.assertEqual(["embed", "blocks.1.q"], self.declared({"n_layer": 2}, "--probes", "blocks.1.q,embed"))
+        all_of_one = self.declared({"n_layer": 1}, "--probes", "all")
+        self.assertEqual(("embed", "final_norm", 12), (all_of_one[0], all_of_one[-1], len(all_of_one)))
+        with self.assertRaisesRegex(Problem, "N from 0 to 1"):
+            self.declared({"n_layer": 2}, "--probes", "blocks.2.q")
+
+
+class Packages(unittest.TestCase):
+    def need(self, lacking, scheme):
+        with unittest.mock.patch.object(packages, "there", lambda name: name not in lacking):
+            loading.need(scheme)
+
+    def test_need(self):
+        here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
+        install = "want it installed: python -m pip install --no-deps --require-hashes -r '%s'" % here
+        self.need(["torchao"], "dynamic-int8")
+        for lacking, scheme, want in (
+            (["torch"], "none", "got no package torch, " + install),
+            (["torch", "transformers"], "torchao-int8", "got no package torch, transformers, " + install),
+            (["torchao"], "torchao-int8",
+             "got no package torchao, " + install + "; or without it: --quantize dynamic-int8 --quantized-engine qnnpack"),
+        ):  # fmt: skip
+            with self.assertRaises(Problem) as caught:
+                self.need(lacking, scheme)
+            self.assertEqual(want, str(caught.exception))
+
+    def test_before_the_work(self):
+        err = io.StringIO()
+        with tempfile.TemporaryDirectory() as d, unittest.mock.patch.object(packages, "there", lambda name: name != "torchao"):
+            prompts = os.path.join(d, "p.jsonl")
+            with open(prompts, "w") as f:
+                f.write('{"name":"a","prompt":"x"}')
+            with contextlib.redirect_stderr(err):
+                self.assertEqual(1, cli.main(["--model", d, "--prompts", prompts, "--out", d + "/o", "--quantize", "torchao-int8"]))
+            self.assertEqual(["p.jsonl"], os.listdir(d))
+        self.assertIn("plumbline_transformers: got no package torchao", err.getvalue())
 
 
 class Flags(unittest.TestCase):

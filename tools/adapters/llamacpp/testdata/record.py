@@ -15,15 +15,16 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROBES = "embed,resid_mid,resid_post"
-# Folder: prompts, options, what scale_tensor.py does first, the dump row that
+PROBES = ["--probes", "embed,k_rope,v,resid_mid,resid_post", "--probe-layers", "5"]
+# Folder: prompts, options, the script that plants a fault first, the dump row that
 # the fault is first in (of layer N: N+1), and the place that it enters by.
 FOLDERS = {
     "clean": ("clean", [], None, None, None),
     "rope-base-500": ("rope", ["--rope-freq-base", "500"], None, 1, None),
-    "ffn-down-x1.5-L15": ("down", [], ["blk.15.ffn_down.weight", "1.5"], 16, "blocks.15.resid_post"),
-    "probes-clean": ("probes", ["--probes", PROBES], None, None, None),
-    "probes-attn-output-x1.5-L4": ("probes", ["--probes", PROBES], ["blk.4.attn_output.weight", "1.5"], 5, "blocks.4.resid_mid"),
+    "ffn-down-x1.5-L15": ("down", [], ["scale_tensor.py", "blk.15.ffn_down.weight", "1.5"], 16, "blocks.15.resid_post"),
+    "probes-clean": ("probes", PROBES, None, None, None),
+    "probes-attn-output-x1.5-L3": ("probes", PROBES, ["scale_tensor.py", "blk.3.attn_output.weight", "1.5"], 4, "blocks.3.resid_mid"),
+    "probes-kv-heads-L2": ("probes", PROBES, ["swap_heads.py", "blk.2.attn_k.weight", "3", "0", "1"], 3, "blocks.2.k_rope"),
 }
 
 
@@ -43,8 +44,8 @@ def main(gguf):
             model, commands = gguf, []
             if fault:
                 model = os.path.join(scratch, os.path.basename(gguf))
-                commands.append(["scale_tensor.py", "IN.gguf", "MODEL.gguf", *fault])
-                subprocess.run([sys.executable, "-B", os.path.join(HERE, "scale_tensor.py"), gguf, model, *fault], check=True)
+                commands.append([fault[0], "IN.gguf", "MODEL.gguf", *fault[1:]])
+                subprocess.run([sys.executable, "-B", os.path.join(HERE, fault[0]), gguf, model, *fault[1:]], check=True)
             argv = ["--prompts", prompts + ".jsonl", *options]
             commands.append(["plumbline_llamacpp.py", "--model", "MODEL.gguf", "--out", name, *argv])
             adapter = os.path.join(HERE, "..", "plumbline_llamacpp.py")

@@ -73,7 +73,8 @@ def scale(data, size, halves, factor):
     return bytes(out)
 
 
-def main(source, target, name, factor):
+def change(source, target, name, of):
+    """Copies a GGUF, with one tensor's data as of(data, bytes of a block, its leading float16) makes it."""
     with open(source, "rb") as f:
         kind, start, weights = find(f, name)
         if kind not in BLOCKS:
@@ -84,11 +85,15 @@ def main(source, target, name, factor):
             f.seek(0)
             for n in iter(lambda: f.read(min(1 << 20, start - f.tell())), b""):
                 out.write(n)
-            out.write(scale(f.read(length), size, halves, float(factor)))
+            out.write(of(f.read(length), size, halves))
             for n in iter(lambda: f.read(1 << 20), b""):
                 out.write(n)
     if os.path.getsize(source) != os.path.getsize(target):
         raise ValueError("%s: cut short" % target)
+
+
+def main(source, target, name, factor):
+    change(source, target, name, lambda data, size, halves: scale(data, size, halves, float(factor)))
 
 
 if __name__ == "__main__":

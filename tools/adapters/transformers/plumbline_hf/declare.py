@@ -38,6 +38,15 @@ def checkpoint_config(model):
         return {}
 
 
+def layers(config):
+    """The number of decoder layers that a config.json says; None where it doesn't."""
+    for part in (config.get("text_config") or {}, config):
+        for key in ("num_hidden_layers", "n_layer", "num_layers"):
+            if type(part.get(key)) is int and part[key] > 0:
+                return part[key]
+    return None
+
+
 def checkpoint_quantization(config):
     """The arithmetic that a quantised checkpoint asks for; {} for one that isn't quantised."""
     q = config.get("quantization_config") or config.get("compression_config")

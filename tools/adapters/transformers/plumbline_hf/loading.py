@@ -1,12 +1,35 @@
 """Loads a model of transformers, and quantises it where that is asked for."""
 
 import inspect
+import os
 import warnings
+
+from plumbline_adapter import packages
 
 from .problem import Problem
 
+REQUIREMENTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "requirements.txt")
+
 QUANTIZE = ("none", "dynamic-int8", "torchao-int8")
 DTYPES = ("float32", "bfloat16", "float16")
+
+
+def need(scheme="none"):
+    """Raises before the work where a package isn't installed that it needs."""
+    packages.need(["torch", "transformers"], REQUIREMENTS, "--no-deps")
+    if scheme == "torchao-int8":
+        packages.need(["torchao"], REQUIREMENTS, "--no-deps", "without it: --quantize dynamic-int8 --quantized-engine qnnpack")
+
+
+def layers(source):
+    """The number of decoder layers of a model of the hub, from its config; None where it can't be had."""
+    try:
+        need()
+        from transformers import AutoConfig
+
+        return AutoConfig.from_pretrained(source).get_text_config().num_hidden_layers
+    except (Problem, OSError, ValueError, AttributeError):
+        return None
 
 
 def model(source, dtype, device):
@@ -40,10 +63,8 @@ def quantize(m, scheme, engine=None):
     if not linears:
         raise Problem("--quantize %s: got no torch.nn.Linear in %s, want some" % (scheme, type(m).__name__))
     if scheme == "torchao-int8":
-        try:
-            from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
-        except ImportError as e:
-            raise Problem("--quantize torchao-int8: got no torchao (%s), want it installed: requirements.txt" % e) from e
+        from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
+
         known = inspect.signature(Int8DynamicActivationInt8WeightConfig).parameters
         # Otherwise it sets the compiler's options, which are the process's.
         quantize_(m, Int8DynamicActivationInt8WeightConfig(**({"set_inductor_config": False} if "set_inductor_config" in known else {})))
@@ -88,6 +109,7 @@ class Words:
 
     def _load(self):
         if self._tokenizer is None:
+            need()
             from transformers import AutoTokenizer
 
             try:

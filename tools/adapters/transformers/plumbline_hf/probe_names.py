@@ -4,6 +4,8 @@ from .problem import Problem
 
 PARTS = ("attn_norm", "q", "k", "v", "q_rope", "k_rope", "attn_out",
          "router_logits", "route_ids", "route_weights", "resid_mid", "mlp_out", "resid_post")  # fmt: skip
+ROUTER = ("router_logits", "route_ids", "route_weights")
+STANDARD = ("k_rope", "v", "resid_mid", "resid_post")  # of what the gate asks a program for, beside embed
 STREAM = ("resid_mid", "resid_post")
 
 
@@ -19,6 +21,11 @@ def row(i):
 def every(layers):
     """All names of a model with so many decoder layers, in the order of computation."""
     return ["embed", *(block(n, part) for n in range(layers) for part in PARTS), "final_norm", "logits"]
+
+
+def standard(layers):
+    """What the gate asks a program for: conformance.StandardProbes."""
+    return ["embed", *(block(n, part) for n in range(layers) for part in STANDARD)]
 
 
 def parse(text, layers):

@@ -1,8 +1,6 @@
 """The two ways in which a dump isn't made."""
 
-
-class Problem(Exception):
-    """What was asked for can't be done as it stands: a bad list of prompts, a folder in the way."""
+from plumbline_adapter.problem import Problem as Problem
 
 
 class LayoutError(Exception):

@@ -24,7 +24,7 @@ def answer_fake(layers, logits, text, ids, wrong):
     plumbline_dump.f32_logits(logits, rows[:1])
 
 
-def write_case(folder, name, text, ids, captured, **more):
+def write_case(folder, name, text, ids, captured, /, **more):
     """The files of a case; NAME.json last, since without it the case counts as unfinished."""
     at = os.path.join(folder, name)
     plumbline_dump.f32_layers(at + ".layers.bin", text, captured.rows)

@@ -1,7 +1,7 @@
 """A list of prompts, as `plumbline capture --prompts` reads it: one JSON object a line.
 
 {"name": …, "prompt": …}, or the templated "text" itself; "token_ids" count where a line has them. "system" may be null,
-"stop" is the line's own list of ids that end the decode, other keys are kept.
+"stop" is the line's own list of ids that end the decode and "max_new" its own most tokens to decode, other keys are kept.
 """
 
 import json
@@ -25,6 +25,7 @@ class Prompt:
     prompt: Optional[str] = None
     system: object = ABSENT  # None is a line that wants no system prompt
     stop: Optional[List[int]] = None
+    max_new: Optional[int] = None
     extra: dict = field(default_factory=dict)
 
 
@@ -105,6 +106,9 @@ def _parse(at, number, line):
         if len(ids) < least:
             raise bad(key, "none", "at least 1")
         setattr(p, key, ids)
+    p.max_new = keys.pop("max_new", None)
+    if p.max_new is not None and (type(p.max_new) is not int or p.max_new < 0):
+        raise bad("max_new", json.dumps(p.max_new), "0 or more tokens")
     for key in ("output_ids", "decoded"):  # another run's
         keys.pop(key, None)
     p.extra = keys

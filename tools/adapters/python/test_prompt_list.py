@@ -2,8 +2,8 @@ import os
 import tempfile
 import unittest
 
-from plumbline_hf import prompt_list
-from plumbline_hf.problem import Problem
+from plumbline_adapter import prompt_list
+from plumbline_adapter.problem import Problem
 
 
 class Read(unittest.TestCase):
@@ -18,12 +18,13 @@ class Read(unittest.TestCase):
         a, b, c = self.read(
             '{"name":"a","prompt":"Hi!"}\n\n  \r\n'
             '{"name":"b","text":"<|im_start|>ü","token_ids":[0,2147483647],"stop":[],"system":null,"why":{"x":1.5}}\r\n'
-            '{"name":"c","prompt":"q","system":"s","output_ids":[1],"decoded":"x","stop":null}'
+            '{"name":"c","prompt":"q","system":"s","output_ids":[1],"decoded":"x","stop":null,"max_new":0}'
         )
         self.assertEqual(("a", 1, "Hi!", None, None), (a.name, a.line, a.prompt, a.text, a.token_ids))
         self.assertIs(a.system, prompt_list.ABSENT)
         self.assertEqual(("<|im_start|>ü", [0, 2147483647], [], None), (b.text, b.token_ids, b.stop, b.system))
         self.assertEqual({"why": {"x": 1.5}}, b.extra)
+        self.assertEqual((None, 0), (a.max_new, c.max_new))
         self.assertEqual(("s", None, {}), (c.system, c.stop, c.extra))  # another run's output is left out
 
     def test_refused(self):
@@ -57,6 +58,8 @@ class Read(unittest.TestCase):
             ('{"name":"a","text":"b","token_ids":[2147483648]}', "token_ids"),
             ('{"name":"a","text":"b","token_ids":null}', "token_ids: got null"),
             ('{"name":"a","text":"b","stop":[-1]}', "stop: got [-1]"),
+            ('{"name":"a","text":"b","max_new":-1}', "max_new: got -1"),
+            ('{"name":"a","text":"b","max_new":true}', "max_new: got true"),
             ('{"name":"a","text":"b","x":NaN}', "number: got NaN"),
             ('{"name":"a","text":"b","text":"c"}', 'key "text": got it twice'),
             ('{"name":"a","text":"b"}\n{"name":"a","text":"b"}', ':2: name: got "a", the name of line 1'),

@@ -2,8 +2,8 @@ import os
 import tempfile
 import unittest
 
-from plumbline_hf.folder import NewFolder
-from plumbline_hf.problem import Problem
+from plumbline_adapter.folder import NewFolder
+from plumbline_adapter.problem import Problem
 
 
 class Folder(unittest.TestCase):

@@ -1,0 +1,1 @@
+"""What the adapters of llamacpp/ and transformers/ share. Standard library only."""
