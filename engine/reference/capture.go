@@ -55,7 +55,7 @@ func (t *trace) Layer(ctx context.Context, n int, in []float64) ([]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		out, err := e.decodeLayer(e.decode, n, x, t.last[n], t.cache.k[n], t.cache.v[n])
+		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache.k[n], t.cache.v[n])
 		if err != nil {
 			return nil, err
 		}

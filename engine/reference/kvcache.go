@@ -22,28 +22,29 @@ func writeCache(cache, row, at *graph.Node) *graph.Node {
 }
 
 // kvCache holds the keys (after RoPE) and values of one run, per layer, each
-// [kv heads, capacity, head dim].
+// [kv heads, capacity, head dim]. A layer with a window has all positions too: the
+// window is a mask.
 type kvCache struct {
 	k, v []*tensors.Tensor
 }
 
 // newKVCache is a cache of zeros.
 func (e *Engine) newKVCache(capacity int) (kvCache, error) {
-	return e.newCache(e.arch.KVHeads, capacity, e.arch.HeadDim)
+	return e.newCache(func(n int) []int { return []int{e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
 }
 
 // newBatchCache is a cache of zeros for several sequences, per layer [sequences,
 // kv heads, capacity, head dim].
 func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
-	return e.newCache(sequences, e.arch.KVHeads, capacity, e.arch.HeadDim)
+	return e.newCache(func(n int) []int { return []int{sequences, e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
 }
 
-func (e *Engine) newCache(dims ...int) (kvCache, error) {
+func (e *Engine) newCache(dims func(layer int) []int) (kvCache, error) {
 	c := kvCache{k: make([]*tensors.Tensor, e.arch.Layers), v: make([]*tensors.Tensor, e.arch.Layers)}
 	for i := range c.k {
 		for _, t := range []**tensors.Tensor{&c.k[i], &c.v[i]} {
 			var err error
-			if *t, err = e.dev.zeros(dims...); err != nil {
+			if *t, err = e.dev.zeros(dims(i)...); err != nil {
 				return kvCache{}, err
 			}
 		}

@@ -19,8 +19,8 @@ func probedParts() []engine.Part {
 }
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
-func (e *Engine) probedGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := e.decodeNodes(in)
+func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
+	l, k, v := g.decodeNodes(in)
 	return append([]*graph.Node{l.out, k, v}, l.places()...)
 }
 

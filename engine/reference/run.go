@@ -58,9 +58,9 @@ func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Ten
 		if err != nil {
 			return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
 		}
-		step, inside := e.decode, w.inside != nil && w.inside(n)
+		step, inside := e.graphs[n].decode, w.inside != nil && w.inside(n)
 		if inside {
-			step = e.probed
+			step = e.graphs[n].probed
 		}
 		out, err := e.decodeLayer(step, n, x, r.last[n], k, v)
 		if err != nil {

@@ -9,22 +9,22 @@ import (
 // tables cos and sin for q, then for k, [1, 1, d]; the last position to attend
 // to and the position to write, int32 scalars; eps; the KV cache; the weights.
 // Its outputs are the layer's output [1, H] and the new cache.
-func (e *Engine) decodeGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := e.decodeNodes(in)
+func (g *layerGraphs) decodeGraph(in []*graph.Node) []*graph.Node {
+	l, k, v := g.decodeNodes(in)
 	return []*graph.Node{l.out, k, v}
 }
 
 // decodeNodes is decodeGraph with all places of the layer.
-func (e *Engine) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) {
+func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	pos, at, eps := c.take(), c.take(), c.take()
 	k, v = c.take(), c.take()
-	l = decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	l = g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
-		return attendCache(q, k, v, pos)
+		return g.attention().cache(q, k, v, pos)
 	})
 	return l, k, v
 }
@@ -42,25 +42,21 @@ type place struct {
 // places makes the places of all layers for one position. Layers with the same
 // constants share their tensors.
 func (e *Engine) places(s schedule, pos int) ([]place, error) {
-	type key struct {
-		theta    float64
-		position int
-	}
-	ropes := map[key]tables{}
-	rope := func(theta float64, position int) (tables, error) {
-		if t, ok := ropes[key{theta, position}]; ok {
+	ropes := ropeMemo{} // offsets are positions here
+	rope := func(spec ropeSpec, position int) (tables, error) {
+		if t, ok := ropes[ropeKey{spec, position}]; ok {
 			return t, nil
 		}
-		cos, sin := ropeTable(e.set.dtype, theta, position, e.arch.HeadDim)
+		cos, sin := ropeTable(e.set.dtype, spec, position)
 		var t tables
 		var err error
-		if t.cos, err = upload(e.dev, cos, 1, 1, e.arch.HeadDim); err != nil {
+		if t.cos, err = upload(e.dev, cos, 1, 1, spec.dim); err != nil {
 			return t, err
 		}
-		if t.sin, err = upload(e.dev, sin, 1, 1, e.arch.HeadDim); err != nil {
+		if t.sin, err = upload(e.dev, sin, 1, 1, spec.dim); err != nil {
 			return t, err
 		}
-		ropes[key{theta, position}] = t
+		ropes[ropeKey{spec, position}] = t
 		return t, nil
 	}
 	slot := s.base + pos
@@ -70,13 +66,13 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	}
 	ps := make([]place, e.arch.Layers)
 	for n := range ps {
-		theta := e.arch.PerLayer[n].RopeTheta
+		spec := ropeOf(e.arch, n)
 		rotQ, rotK := s.rotation(n, pos)
 		p := place{pos: here, at: here}
-		if p.q, err = rope(theta, rotQ); err != nil {
+		if p.q, err = rope(spec, rotQ); err != nil {
 			return nil, err
 		}
-		if p.k, err = rope(theta, rotK); err != nil {
+		if p.k, err = rope(spec, rotK); err != nil {
 			return nil, err
 		}
 		if at := s.write(n, pos); at != slot {
@@ -89,7 +85,7 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	return ps, nil
 }
 
-// decodeLayer runs layer n on x at a place, by the graph step: e.decode or
+// decodeLayer runs layer n on x at a place, by the graph step: its decode or
 // another with its inputs. k and v are the layer's cache: a tensor, which stays
 // valid, or a donation.
 func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, k, v any) ([]*tensors.Tensor, error) {
