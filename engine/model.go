@@ -54,6 +54,10 @@ type LayerParams struct {
 	// QueryOffset is added to the position that rotates q, not k. A constant
 	// shift of both would be a no-op under RoPE. 0 in a faithful model.
 	QueryOffset int
+	// ScaleShift, where above 0, has the layer read the scales of its quantised KV
+	// cache from the layer so many before it, which has as many key-value heads. 0
+	// in a faithful model; an engine whose cache has no scales refuses it.
+	ScaleShift int
 	// SkipNorm is PartQ, PartK or PartV where that norm is left out: in a faithful
 	// model it is empty.
 	SkipNorm Part
@@ -83,6 +87,9 @@ type Fault struct {
 	// is reset between two requests and the cache isn't. It acts on Decode,
 	// prompt and new tokens, from the engine's second decode on.
 	KeepCache bool
+	// CacheBitsLost is how many bits a quantised KV cache has less than its engine
+	// was asked for. An engine whose cache isn't quantised refuses it.
+	CacheBitsLost int
 	// BatchPaddingUnmasked lets sequences of a batch attend to the padding in
 	// front of them. It acts on DecodeBatch where the prompts' lengths differ.
 	BatchPaddingUnmasked bool

@@ -24,6 +24,9 @@ func (e *Engine) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][]
 	if err := e.checkBatch(prompts, forced); err != nil {
 		return nil, err
 	}
+	if err := e.needDense("a batch"); err != nil {
+		return nil, err
+	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][][]float64, error) {
 		if err := e.needHead(); err != nil {
 			return nil, err

@@ -30,6 +30,9 @@ func (g *layerGraphs) chunkGraph(in []*graph.Node) []*graph.Node {
 // startByChunk runs the prompt in chunks of at most size positions and returns
 // the last position's row, [1, H].
 func (r *run) startByChunk(p *progress, s schedule, size int) (*tensors.Tensor, error) {
+	if err := r.e.needDense("a prompt in chunks"); err != nil {
+		return nil, err
+	}
 	h := r.e.arch.Hidden
 	for from := 0; ; from += size {
 		to := min(len(s.ids), from+size)

@@ -17,6 +17,7 @@ type Engine struct {
 	arch    engine.Arch
 	set     settings
 	dev     device
+	kv      KVQuant // what the cache is, faults included
 
 	embed     []float32           // [vocab, hidden], shared with weights
 	graphs    []*layerGraphs      // per layer, shared by those of a kind
@@ -25,7 +26,7 @@ type Engine struct {
 	finalNorm *tensors.Tensor     // [1, hidden]
 	finalEps  *tensors.Tensor     // [1, 1]
 
-	whole, norm, logits *graph.Exec
+	whole, norm, logits, quantiser *graph.Exec
 
 	headOnce sync.Once
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
@@ -67,10 +68,14 @@ func New(w engine.Weights, opts ...Option) (*Engine, error) {
 }
 
 func build(w engine.Weights, set settings, dev device) (*Engine, error) {
-	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev}
+	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev, kv: set.kv}
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}
+	if err := set.kv.check(e.arch); err != nil {
+		return nil, err
+	}
+	e.kv.Bits -= e.arch.Fault.CacheBitsLost
 	table, err := fetch(w, embedName, []int{e.arch.Vocab, e.arch.Hidden})
 	if err != nil {
 		return nil, err
@@ -120,6 +125,7 @@ func (e *Engine) makeGraphs() error {
 		{&e.whole, "whole step", e.wholeStepGraph},
 		{&e.norm, "final norm", e.normGraph},
 		{&e.logits, "logits", e.logitsGraph},
+		{&e.quantiser, "quantised cache", e.quantiseGraph},
 	})
 }
 

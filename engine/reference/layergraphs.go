@@ -15,11 +15,12 @@ type layerKind struct {
 	kvHeads, headDim, window int
 	keyIsValue               bool
 	skipNorm                 engine.Part
+	foreignScales            bool
 }
 
 func kindOf(a engine.Arch, n int) layerKind {
 	l := a.PerLayer[n]
-	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm}
+	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm, l.ScaleShift != 0}
 }
 
 // layerGraphs are the graphs of all layers of a kind; each is compiled by its
@@ -27,6 +28,7 @@ func kindOf(a engine.Arch, n int) layerKind {
 type layerGraphs struct {
 	layerKind
 	arch  engine.Arch
+	kv    KVQuant
 	slots []slot
 
 	decode, probed, prefill, chunk *graph.Exec
@@ -36,7 +38,7 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, arch: e.arch, slots: layerSlots(e.arch, kind)}
+	g := &layerGraphs{layerKind: kind, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
 	return g, e.prepare([]namedGraph{
 		{&g.decode, "decode layer", g.decodeGraph},
 		{&g.probed, "probed decode layer", g.probedGraph},

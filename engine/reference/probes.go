@@ -20,8 +20,8 @@ func probedParts() []engine.Part {
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := g.decodeNodes(in)
-	return append([]*graph.Node{l.out, k, v}, l.places()...)
+	l, cache := g.decodeNodes(in)
+	return append(append([]*graph.Node{l.out}, cache.nodes()...), l.places()...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV

@@ -7,26 +7,31 @@ import (
 
 // decodeGraph is one decoder layer on one token. Its inputs are x [1, H]; the
 // tables cos and sin for q, then for k, [1, 1, d]; the last position to attend
-// to and the position to write, int32 scalars; eps; the KV cache; the weights.
-// Its outputs are the layer's output [1, H] and the new cache.
+// to and the position to write, int32 scalars; eps; the KV cache; where scales are
+// another layer's, those; the weights. Its outputs are the layer's output [1, H]
+// and the new cache.
 func (g *layerGraphs) decodeGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := g.decodeNodes(in)
-	return []*graph.Node{l.out, k, v}
+	l, cache := g.decodeNodes(in)
+	return append([]*graph.Node{l.out}, cache.nodes()...)
 }
 
 // decodeNodes is decodeGraph with all places of the layer.
-func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) {
+func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedCache) {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	pos, at, eps := c.take(), c.take(), c.take()
-	k, v = c.take(), c.take()
+	cache = g.takeCache(&c)
+	var scales *storedCache
+	if g.foreignScales {
+		scales = &storedCache{kScale: c.take(), vScale: c.take()}
+	}
 	l = g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
-		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
-		return g.attention().cache(q, k, v, pos)
+		cache = g.write(cache, newK, newV, at)
+		return g.attend(q, cache, scales, pos)
 	})
-	return l, k, v
+	return l, cache
 }
 
 // tables are one position's rotary tables on the backend.
@@ -86,10 +91,14 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 }
 
 // decodeLayer runs layer n on x at a place, by the graph step: its decode or
-// another with its inputs. k and v are the layer's cache: a tensor, which stays
-// valid, or a donation.
-func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, k, v any) ([]*tensors.Tensor, error) {
-	args := make([]any, 0, 10+len(e.layers[n]))
-	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n], k, v)
+// another with its inputs. own is the layer's part of the cache: tensors, which
+// stay valid, or donations.
+func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, cache kvCache, own []any) ([]*tensors.Tensor, error) {
+	args := make([]any, 0, 14+len(e.layers[n]))
+	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n])
+	args = append(args, own...)
+	if shift := e.arch.PerLayer[n].ScaleShift; shift != 0 {
+		args = append(args, cache.kScale[n-shift], cache.vScale[n-shift])
+	}
 	return call(step, appendTensors(args, e.layers[n]))
 }

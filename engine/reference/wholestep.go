@@ -229,6 +229,9 @@ func (e *Engine) CaptureWholeStep(ctx context.Context, ids []int) ([][]float64, 
 	if err := e.checkIDs(ids); err != nil {
 		return nil, err
 	}
+	if err := e.needDense("a whole step in one graph"); err != nil {
+		return nil, err
+	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][]float64, error) {
 		last, err := e.runWholeSteps(p, ids)
 		if err != nil {
@@ -254,6 +257,9 @@ func (e *Engine) wholeRows(last wholeStep) ([][]float64, error) {
 // the whole-step graph, from a run of its own.
 func (e *Engine) LastHidden(ctx context.Context, ids []int) ([]float64, error) {
 	if err := e.checkIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := e.needDense("a whole step in one graph"); err != nil {
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([]float64, error) {
