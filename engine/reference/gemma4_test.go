@@ -218,6 +218,30 @@ func TestGemma4Compositions(t *testing.T) {
 	}
 }
 
+// TestGemma4SharesPrefixes: continued from copies of their common prefix, longer
+// than a window, prompts have the bits of runs of their own; with a quantised cache
+// too.
+func TestGemma4SharesPrefixes(t *testing.T) {
+	ids := gemma4Golden(t)["long"].TokenIDs
+	prompts := [][]int{ids[:20], append(slices.Clone(ids[:14]), 9, 10, 11)}
+	for _, e := range []*reference.Engine{gemma4Engine(t), gemma4Engine(t, reference.WithKVCache(reference.KVQuant{Bits: 4, Hadamard: true}))} {
+		oracle := e.Describe().KVCache == gemma4Engine(t).Describe().KVCache
+		shared := 0
+		err := e.CaptureMany(t.Context(), prompts, reference.ManyOptions{Oracle: oracle}, func(c reference.Captured) error {
+			alone, err := e.Capture(t.Context(), prompts[c.Index])
+			require.NoError(t, err)
+			require.Equal(t, alone.Rows(), c.Trace.Rows())
+			if oracle {
+				require.Equal(t, alone.Rows(), c.WholeRows)
+			}
+			shared += c.Shared
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 14, shared)
+	}
+}
+
 // altered is a checkpoint with other constants, and tensors in other places.
 type altered struct {
 	engine.Weights

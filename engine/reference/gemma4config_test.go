@@ -141,23 +141,27 @@ func TestGemma4ConfigRefusals(t *testing.T) {
 // TestProportionalRope: transformers' proportional frequencies of a head of 16, of
 // which a half turns, with the factor 2: 1e4^(-2i/16)/2 for i below 4, and 0.
 func TestProportionalRope(t *testing.T) {
-	w := &altered{gemma4Engine(t).Weights(), gemma4Engine(t).Weights().Arch(), nil}
-	w.arch.PerLayer[5].RopePairs, w.arch.PerLayer[5].RopeFactor, w.arch.PerLayer[5].RopeTheta = 4, 2, 1e4
-	e, err := reference.New(w, reference.WithDType(reference.Float64))
-	require.NoError(t, err)
-	run, err := e.CaptureProbes(t.Context(), []int{2, 9, 4, 77}, nil, []engine.Probe{"blocks.5.k", "blocks.5.k_rope"})
-	require.NoError(t, err)
-	const pos = 3
-	k, turned := widened(run["blocks.5.k"].Row(pos)), widened(run["blocks.5.k_rope"].Row(pos))
-	// cos and sin of 3 * 1e4^(-i/8) / 2 for i = 0, 1, 2, 3.
-	cos := []float64{0.0707372016677029, 0.8895936180926167, 0.9887710779360422, 0.9988752109216803}
-	sin := []float64{0.9974949866040544, 0.45675288137995096, 0.14943813247359924, 0.04741637909170887}
-	for i := range 8 {
-		a, b := k[i], k[i+8]
-		if i < 4 {
-			a, b = a*cos[i]-b*sin[i], b*cos[i]+a*sin[i]
-		}
-		require.InDelta(t, a, turned[i], 1e-6)
-		require.InDelta(t, b, turned[i+8], 1e-6)
+	for _, dtype := range []reference.DType{reference.Float32, reference.Float64} {
+		t.Run(string(dtype), func(t *testing.T) {
+			w := &altered{gemma4Engine(t).Weights(), gemma4Engine(t).Weights().Arch(), nil}
+			w.arch.PerLayer[5].RopePairs, w.arch.PerLayer[5].RopeFactor, w.arch.PerLayer[5].RopeTheta = 4, 2, 1e4
+			e, err := reference.New(w, reference.WithDType(dtype))
+			require.NoError(t, err)
+			run, err := e.CaptureProbes(t.Context(), []int{2, 9, 4, 77}, nil, []engine.Probe{"blocks.5.k", "blocks.5.k_rope"})
+			require.NoError(t, err)
+			const pos = 3
+			k, turned := widened(run["blocks.5.k"].Row(pos)), widened(run["blocks.5.k_rope"].Row(pos))
+			// cos and sin of 3 * 1e4^(-i/8) / 2 for i = 0, 1, 2, 3.
+			cos := []float64{0.0707372016677029, 0.8895936180926167, 0.9887710779360422, 0.9988752109216803}
+			sin := []float64{0.9974949866040544, 0.45675288137995096, 0.14943813247359924, 0.04741637909170887}
+			for i := range 8 {
+				a, b := k[i], k[i+8]
+				if i < 4 {
+					a, b = a*cos[i]-b*sin[i], b*cos[i]+a*sin[i]
+				}
+				require.InDelta(t, a, turned[i], 1e-6)
+				require.InDelta(t, b, turned[i+8], 1e-6)
+			}
+		})
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/mutant"
 	"github.com/plumbline-go/plumbline/engine/reference"
@@ -257,4 +260,34 @@ func TestQuantisedCacheRefusals(t *testing.T) {
 	w2.arch.PerLayer[5].ScaleShift = 1
 	_, err = reference.New(w2, reference.WithKVCache(reference.KVQuant{Bits: 8}))
 	require.ErrorContains(t, err, "layer 5: scale shift: got 1")
+}
+
+// TestDumpsOfBothSides: the dense run and that of a quantised cache become folders
+// of named tensors, as teams compare them, at decode steps across layer types.
+func TestDumpsOfBothSides(t *testing.T) {
+	c := gemma4Golden(t)["long"]
+	dense := gemma4Engine(t)
+	f := engine.TensorFolder{Layers: dense.Weights().Arch().Layers, Positions: []int{40, 44, 46}}
+	folders := map[string]string{}
+	for name, e := range map[string]*reference.Engine{"dense": dense, "tq8": gemma4Engine(t, reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: true}))} {
+		run, err := e.CaptureProbes(t.Context(), c.TokenIDs, c.OutputIDs, f.Probes())
+		require.NoError(t, err)
+		folders[name] = t.TempDir()
+		n, err := f.Write(t.Context(), folders[name], engine.ProbeValues(run), dumpfmt.WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, 30*3*4, n)
+	}
+	read := func(side, op string, layer, pos int) []byte {
+		data, err := os.ReadFile(filepath.Join(folders[side], engine.AttentionFile(op, layer, pos)))
+		require.NoError(t, err)
+		return data
+	}
+	for op, bytes := range map[string][2]int{"q_normed": {128, 256}, "k_normed": {64, 64}, "v_normed": {64, 64}, "sdpa_out": {128, 256}} {
+		require.Len(t, read("tq8", op, 4, 44), bytes[0], op)
+		require.Len(t, read("tq8", op, 5, 44), bytes[1], op)
+	}
+	// What comes before the first cached attention is the same on both sides.
+	require.Equal(t, read("dense", "q_normed", 0, 40), read("tq8", "q_normed", 0, 40))
+	require.NotEqual(t, read("dense", "sdpa_out", 0, 40), read("tq8", "sdpa_out", 0, 40))
+	require.NotEqual(t, read("dense", "q_normed", 1, 40), read("tq8", "q_normed", 1, 40))
 }
