@@ -42,10 +42,12 @@ type TensorSet struct {
 // TensorCase is one prompt of a TensorSet.
 type TensorCase struct {
 	TokenIDs []int `json:"token_ids"`
-	// OutputIDs are the tokens that the reference chose, greedily.
+	// ForcedIDs are the tokens that the run went on with; its last was not run.
+	// OutputIDs are those that the reference would have chosen in their place.
+	ForcedIDs []int `json:"forced_ids"`
 	OutputIDs []int `json:"output_ids"`
 	// Positions are those of the tensors' rows, in the prompt followed by the
-	// output. "logits" has one row per token of the output instead.
+	// forced tokens. "logits" has one row per forced token instead.
 	Positions []int  `json:"positions"`
 	Why       string `json:"why"`
 	// Tensors are [rows][width] by the name of a probe.
@@ -131,6 +133,9 @@ func (s *TensorSet) Case(name string) (TensorCase, error) {
 	file, err := dumpfmt.NewSafetensors(bytes.NewReader(data), int64(len(data)), name+".safetensors")
 	if err != nil {
 		return c, fmt.Errorf("golden: %w", err)
+	}
+	if len(c.ForcedIDs) != len(c.OutputIDs) {
+		return c, fmt.Errorf("golden: %s.json: got %d forced tokens, want one per output token, %d", name, len(c.ForcedIDs), len(c.OutputIDs))
 	}
 	c.Tensors = map[string][][]float32{}
 	for _, t := range file.Tensors() {

@@ -24,7 +24,7 @@ func TestTheRecordedTensorsVerify(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, c.Tensors, 1+30*5+1)
 		assert.Len(t, c.Tensors["logits"], len(c.OutputIDs))
-		last := len(c.TokenIDs) + len(c.OutputIDs) - 2
+		last := len(c.TokenIDs) + len(c.ForcedIDs) - 2
 		for tensor, rows := range c.Tensors {
 			// What it says of its own precision: no float32 recording is exact, but
 			// for the embedding's, which is one product.

@@ -103,7 +103,7 @@ func naiveAttention(a engine.Arch, n, pos int, run probesOf, q reference.KVQuant
 
 func kvRun(t testing.TB, e *reference.Engine, c golden.TensorCase) probesOf {
 	t.Helper()
-	got, err := e.CaptureProbes(t.Context(), c.TokenIDs, c.OutputIDs, attentionProbes(e.Weights().Arch().Layers))
+	got, err := e.CaptureProbes(t.Context(), c.TokenIDs, c.ForcedIDs, attentionProbes(e.Weights().Arch().Layers))
 	require.NoError(t, err)
 	return got
 }
@@ -159,7 +159,11 @@ func largest(values []float64) float64 {
 }
 
 // TestQuantisedCacheStaysInsideTheKernelBound: with 8 bits it does, in every layer;
-// with four bits fewer, or with the scales of another layer, it doesn't.
+// with four bits fewer, or with the scales of another layer, it doesn't. Largest
+// nRMSE of a layer, without and with Hadamard: 8 bits 0.044 and 0.029 (in layer 0
+// alone, where no error is passed on, 0.008 and 0.007), 4 bits 0.60 and 0.70 (0.13
+// and 0.13), scales of another layer in all layers 2.2 and 1.3, in layer 17 alone
+// 1.2 and 0.55.
 func TestQuantisedCacheStaysInsideTheKernelBound(t *testing.T) {
 	c := gemma4Golden(t)["long"]
 	clean := gemma4Engine(t)
@@ -208,9 +212,9 @@ func TestQuantisedCacheDecodes(t *testing.T) {
 			}
 			// Layer 0 has the same keys and values either way; what follows differs
 			// by what attention of the prompt does.
-			batch, err := e.Decode(t.Context(), c.TokenIDs, engine.DecodeOptions{Forced: c.OutputIDs})
+			batch, err := e.Decode(t.Context(), c.TokenIDs, engine.DecodeOptions{Forced: c.ForcedIDs})
 			require.NoError(t, err)
-			dense, err := gemma4Engine(t).Decode(t.Context(), c.TokenIDs, engine.DecodeOptions{Forced: c.OutputIDs})
+			dense, err := gemma4Engine(t).Decode(t.Context(), c.TokenIDs, engine.DecodeOptions{Forced: c.ForcedIDs})
 			require.NoError(t, err)
 			require.Equal(t, dense.Logits[0], batch.Logits[0]) // no cache yet
 			require.NotEqual(t, dense.Logits[1], batch.Logits[1])
@@ -270,7 +274,7 @@ func TestDumpsOfBothSides(t *testing.T) {
 	f := engine.TensorFolder{Layers: dense.Weights().Arch().Layers, Positions: []int{40, 44, 46}}
 	folders := map[string]string{}
 	for name, e := range map[string]*reference.Engine{"dense": dense, "tq8": gemma4Engine(t, reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: true}))} {
-		run, err := e.CaptureProbes(t.Context(), c.TokenIDs, c.OutputIDs, f.Probes())
+		run, err := e.CaptureProbes(t.Context(), c.TokenIDs, c.ForcedIDs, f.Probes())
 		require.NoError(t, err)
 		folders[name] = t.TempDir()
 		n, err := f.Write(t.Context(), folders[name], engine.ProbeValues(run), dumpfmt.WriteOptions{})

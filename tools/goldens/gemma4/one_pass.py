@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One recording of all prompts of the Gemma 4 fixture, into a folder of its own. Started by record.py, twice.
 
-Per prompt: one batched prefill, then a decode step per token with the model's own cache (local layers keep no more than
-their window). Hooks keep q, k and v behind their norms, what attention puts out before o_proj, and the residual
+Per prompt: one batched prefill, then decode steps along given tokens (a random model would repeat one forever) with the
+model's own cache, of which local layers keep no more than their window. Hooks keep q, k and v behind their norms, what attention puts out before o_proj, and the residual
 stream; the float64 forward of float64_gemma4.py says how precise each of them is.
 """
 
@@ -50,15 +50,17 @@ class Taps:
             handle.remove()
 
 
-def prompt_ids(entry, vocab):
+def token_ids(entry, vocab):
+    """The prompt, and the tokens behind it."""
     import numpy as np
 
-    ids = np.random.default_rng(entry["seed"]).integers(3, vocab, entry["tokens"])
-    return [2, *(int(i) for i in ids[1:])]
+    rng = np.random.default_rng(entry["seed"])
+    ids, forced = ([int(i) for i in rng.integers(3, vocab, n)] for n in (entry["tokens"] - 1, entry["new"]))
+    return [2, *ids], forced
 
 
-def decode(model, ids, new):
-    """(output ids, one logit row per token, taps)."""
+def decode(model, ids, forced):
+    """What the model would choose, and its logit row, before each of the forced tokens, the last of which isn't run; taps."""
     import torch
 
     taps = Taps(model)
@@ -69,9 +71,9 @@ def decode(model, ids, new):
             row = out.logits[0, -1].clone()
             rows.append(row)
             tokens.append(int(row.argmax()))
-            if len(tokens) == new:
+            if len(tokens) == len(forced):
                 return tokens, rows, taps.seen
-            out = model(input_ids=torch.tensor([tokens[-1:]]), past_key_values=out.past_key_values, use_cache=True)
+            out = model(input_ids=torch.tensor([forced[len(tokens) - 1 :][:1]]), past_key_values=out.past_key_values, use_cache=True)
     finally:
         taps.close()
 
@@ -102,7 +104,7 @@ def load(folder):
     return model.eval()
 
 
-def check_window(model, ids, tensors, entry):
+def check_window(model, ids, forced, tensors, entry):
     """A window one position wider must change the golden: else the prompt has no power over the window."""
     import torch
 
@@ -110,7 +112,7 @@ def check_window(model, ids, tensors, entry):
         layer.self_attn.sliding_window = layer.self_attn.sliding_window and layer.self_attn.sliding_window + 1
     model.config.sliding_window += 1
     try:
-        _, rows, seen = decode(model, ids, entry["new"])
+        _, rows, seen = decode(model, ids, forced)
     finally:
         model.config.sliding_window -= 1
     wide = chosen(seen, rows, entry, len(model.model.layers))["blocks.0.attn_out"]
@@ -134,17 +136,17 @@ def run(root, checkpoint, folder):
     entries = json.loads((HERE / "prompts.json").read_text(encoding="utf-8"))
     precision = {}
     with torch.no_grad():
-        pins.unpinned(installed.executed(lambda: decode(model, [2, 3], 2)), want)
+        pins.unpinned(installed.executed(lambda: decode(model, [2, 3], [4, 5])), want)
         for entry in entries:
-            ids = prompt_ids(entry, model.config.vocab_size)
-            tokens, rows, seen = decode(model, ids, entry["new"])
+            ids, forced = token_ids(entry, model.config.vocab_size)
+            tokens, rows, seen = decode(model, ids, forced)
             tensors = chosen(seen, rows, entry, len(model.model.layers))
             name = entry["name"]
-            precision[name] = exact.precision(ids + tokens[:-1], entry, tensors)
-            check_window(load(root / checkpoint), ids, tensors, entry)
+            precision[name] = exact.precision(ids + forced[:-1], entry, tensors)
+            check_window(load(root / checkpoint), ids, forced, tensors, entry)
             (folder / f"{name}.safetensors").write_bytes(save({k: v.contiguous() for k, v in tensors.items()}))
-            record = {"token_ids": ids, "output_ids": tokens, "positions": entry["positions"], "why": entry["why"]}
-            (folder / f"{name}.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
+            case = {"token_ids": ids, "forced_ids": forced, "output_ids": tokens, "positions": entry["positions"], "why": entry["why"]}
+            (folder / f"{name}.json").write_text(json.dumps(case) + "\n", encoding="utf-8")
             print(f"recorded {name}: float64 is {max(precision[name].values()):.2e} away at most", file=sys.stderr)
     facts = {"cases": [e["name"] for e in entries], "reference": got, "arithmetic": arithmetic.describe(), "precision": precision}
     (folder / "facts.json").write_text(json.dumps(facts, allow_nan=False), encoding="utf-8")

@@ -141,7 +141,7 @@ def pin():
         child([str(HERE / "model.py"), scratch])
         model = one_pass.load(Path(scratch))
         with torch.no_grad():
-            seen = installed.executed(lambda: one_pass.decode(model, [2, 3], 2))
+            seen = installed.executed(lambda: one_pass.decode(model, [2, 3], [4, 5]))
     json.dump(installed.reference(sorted(seen)), sys.stdout, indent=1, sort_keys=True)
     print()
 
