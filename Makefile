@@ -9,7 +9,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-venv test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-venv test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCE
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))
 	cd golden && for m in *.manifest.json; do \
 		$(if $(ACCEPT)$(ARGS),sha256sum $$m > $$m.sha256,sha256sum --check --quiet $$m.sha256); done
+
+goldens-gemma4: $(GOLDENS_VENV)/installed ## the same for Gemma 4's attention tensors; ACCEPT=1 replaces, ROUNDING=1 allows another CPU's rounding
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/gemma4/record.py $(if $(ACCEPT),--accept,$(if $(ROUNDING),--rounding,--check))
 
 goldens-venv: $(GOLDENS_VENV)/installed ## install what the recorder of goldens needs
 

@@ -1,12 +1,15 @@
 package engine
 
+import "cmp"
+
 // Arch is a decoder-only transformer in the terms that engines compute with.
 // A loader fills it from a config.json; engine/mutant plants faults in it.
 type Arch struct {
 	// Family is the model_type, e.g. "qwen2".
 	Family string
 	// Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim and Vocab are the
-	// dimensions; Heads*HeadDim need not equal Hidden.
+	// dimensions; Heads*HeadDim need not equal Hidden. Layers may have KVHeads and
+	// HeadDim of their own: see KVHeadsOf and HeadDimOf.
 	Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim, Vocab int
 	// TiedHead is true when the output projection is the embedding table.
 	TiedHead bool
@@ -17,6 +20,11 @@ type Arch struct {
 	MaxPositions int
 	// FinalNormEps is the epsilon of the final RMSNorm.
 	FinalNormEps float64
+	// EmbedScale multiplies the rows of the embedding table; 0 means 1.
+	EmbedScale float64
+	// LogitCap, where above 0, is the c of logits that are c*tanh(x/c) of what the
+	// head gives.
+	LogitCap float64
 	// PerLayer has one entry per decoder layer.
 	PerLayer []LayerParams
 	// Fault is a planted deviation. A faithful model has none.
@@ -27,11 +35,32 @@ type Arch struct {
 type LayerParams struct {
 	// RopeTheta is the rotary base.
 	RopeTheta float64
-	// NormEps is the epsilon of both RMSNorms of the layer.
+	// RopePairs is how many of a head's rotary pairs turn, the fastest first; 0
+	// means all. Their frequencies are those of the whole head.
+	RopePairs int
+	// RopeFactor divides the rotary frequencies; 0 means 1.
+	RopeFactor float64
+	// NormEps is the epsilon of all RMSNorms of the layer.
 	NormEps float64
+	// KVHeads and HeadDim are the layer's own where layers differ; 0 means those
+	// of the Arch. The number of query heads is that of the Arch.
+	KVHeads, HeadDim int
+	// Window is how many positions a query attends to, its own included; 0 means
+	// all before it.
+	Window int
+	// KeyIsValue is true for a layer without a v projection, whose values are
+	// made of what the k projection gives, before k's norm and RoPE.
+	KeyIsValue bool
 	// QueryOffset is added to the position that rotates q, not k. A constant
 	// shift of both would be a no-op under RoPE. 0 in a faithful model.
 	QueryOffset int
+	// ScaleShift, where above 0, has the layer read the scales of its quantised KV
+	// cache from the layer so many before it, which has as many key-value heads. 0
+	// in a faithful model; an engine whose cache has no scales refuses it.
+	ScaleShift int
+	// SkipNorm is PartQ, PartK or PartV where that norm is left out: in a faithful
+	// model it is empty.
+	SkipNorm Part
 }
 
 // Fault is a deviation that no weight or layer constant can express. The zero
@@ -58,6 +87,9 @@ type Fault struct {
 	// is reset between two requests and the cache isn't. It acts on Decode,
 	// prompt and new tokens, from the engine's second decode on.
 	KeepCache bool
+	// CacheBitsLost is how many bits a quantised KV cache has less than its engine
+	// was asked for. An engine whose cache isn't quantised refuses it.
+	CacheBitsLost int
 	// BatchPaddingUnmasked lets sequences of a batch attend to the padding in
 	// front of them. It acts on DecodeBatch where the prompts' lengths differ.
 	BatchPaddingUnmasked bool
@@ -73,6 +105,12 @@ func (a Arch) QKVBias() bool { return a.Family == "qwen2" || a.AttentionBias }
 
 // OutputBias reports whether the output projection of attention has a bias.
 func (a Arch) OutputBias() bool { return a.Family == "llama" && a.AttentionBias }
+
+// KVHeadsOf is the number of key-value heads of a layer.
+func (a Arch) KVHeadsOf(layer int) int { return cmp.Or(a.PerLayer[layer].KVHeads, a.KVHeads) }
+
+// HeadDimOf is the dimension of a layer's heads.
+func (a Arch) HeadDimOf(layer int) int { return cmp.Or(a.PerLayer[layer].HeadDim, a.HeadDim) }
 
 // Clone returns a copy that shares no memory with a.
 func (a Arch) Clone() Arch {

@@ -26,9 +26,9 @@ type Part string
 // The parts of a layer, in the order of computation.
 const (
 	PartAttnNorm     Part = "attn_norm" // the input of q, k and v
-	PartQ            Part = "q"         // with its bias, before RoPE
+	PartQ            Part = "q"         // with its bias, behind its norm where it has one, before RoPE
 	PartK            Part = "k"         // as q
-	PartV            Part = "v"
+	PartV            Part = "v"         // behind its norm where it has one
 	PartQRope        Part = "q_rope"
 	PartKRope        Part = "k_rope"
 	PartAttnOut      Part = "attn_out"  // before o_proj
@@ -36,7 +36,7 @@ const (
 	PartRouterLogits Part = "router_logits"
 	PartRouteIDs     Part = "route_ids"
 	PartRouteWeights Part = "route_weights"
-	PartMLPOut       Part = "mlp_out"    // before it is added to the stream
+	PartMLPOut       Part = "mlp_out"    // as it is added to the stream, behind its post norm where it has one
 	PartResidPost    Part = "resid_post" // the residual stream behind the layer
 )
 
@@ -132,14 +132,18 @@ func (p Probe) Width(a Arch) (int, error) {
 	if _, err := ParseProbe(string(p), a.Layers); err != nil {
 		return 0, err
 	}
-	_, part, _ := p.Block()
+	n, part, ok := p.Block()
+	heads, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	if ok && n < len(a.PerLayer) {
+		heads, kv = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n)
+	}
 	switch {
 	case part.Routed():
 		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layers of the family %q have no router", a.Family)}
 	case part == PartQ, part == PartQRope, part == PartAttnOut:
-		return a.Heads * a.HeadDim, nil
+		return heads, nil
 	case part == PartK, part == PartKRope, part == PartV:
-		return a.KVHeads * a.HeadDim, nil
+		return kv, nil
 	case p == ProbeLogits:
 		return a.Vocab, nil
 	}

@@ -22,7 +22,8 @@ type Reference interface {
 	// LastHidden returns the model's own last hidden state, after the final
 	// norm, for the last prompt token, from a separate incremental run.
 	LastHidden(ctx context.Context, ids []int) ([]float64, error)
-	// Embedding returns the embedding row of a token, straight from the table.
+	// Embedding returns the embedding row of a token, straight from the table, or
+	// times Arch.EmbedScale where the model has one.
 	Embedding(id int) ([]float64, error)
 	// FinalNorm applies the final norm to one row.
 	FinalNorm(ctx context.Context, row []float64) ([]float64, error)

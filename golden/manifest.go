@@ -39,6 +39,22 @@ type Reference struct {
 	Modules map[string]string `json:"modules"`
 }
 
+// Arithmetic is what the bytes of a golden depend on.
+type Arithmetic struct {
+	Attention     string            `json:"attention"`
+	CPUCapability string            `json:"cpu_capability"`
+	Device        string            `json:"device"`
+	DType         string            `json:"dtype"`
+	Threads       int               `json:"threads"`
+	Environment   map[string]string `json:"environment"`
+}
+
+// Recorder is what recorded a golden: the command, and its own modules' hashes.
+type Recorder struct {
+	Command string            `json:"command"`
+	Sources map[string]string `json:"sources"`
+}
+
 // Precision is the floor of a golden's own values: relative L2 of its float32
 // rows from a float64 run by an independent implementation.
 type Precision struct {
@@ -63,24 +79,14 @@ type Manifest struct {
 		Source  PathHash `json:"source"`
 		Written PathHash `json:"written"`
 	} `json:"prompts"`
-	Cases      []string  `json:"cases"`
-	Reference  Reference `json:"reference"`
-	Arithmetic struct {
-		Attention     string            `json:"attention"`
-		CPUCapability string            `json:"cpu_capability"`
-		Device        string            `json:"device"`
-		DType         string            `json:"dtype"`
-		Threads       int               `json:"threads"`
-		Environment   map[string]string `json:"environment"`
-	} `json:"arithmetic"`
-	Recorder struct {
-		Command string            `json:"command"`
-		Sources map[string]string `json:"sources"`
-	} `json:"recorder"`
-	Passes    int       `json:"passes"`
-	MaxNew    int       `json:"max_new"`
-	Stop      []int     `json:"stop"`
-	Precision Precision `json:"precision"`
+	Cases      []string   `json:"cases"`
+	Reference  Reference  `json:"reference"`
+	Arithmetic Arithmetic `json:"arithmetic"`
+	Recorder   Recorder   `json:"recorder"`
+	Passes     int        `json:"passes"`
+	MaxNew     int        `json:"max_new"`
+	Stop       []int      `json:"stop"`
+	Precision  Precision  `json:"precision"`
 }
 
 // ManifestError says that a manifest can't be trusted.
@@ -107,35 +113,13 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
 	}
-	switch {
-	case m.Schema != ManifestSchema:
+	if m.Schema != ManifestSchema {
 		return nil, &ManifestError{file, "schema", m.Schema, ManifestSchema}
-	case m.Reference.Library != "transformers":
-		// A golden of an engine's own making would hold that engine to itself.
-		return nil, &ManifestError{file, "reference.library", m.Reference.Library, "transformers"}
-	case len(m.Reference.Modules) == 0:
-		return nil, &ManifestError{file, "reference.modules", "none", "the reference's own source modules"}
-	case m.Passes < 2:
-		return nil, &ManifestError{file, "passes", fmt.Sprint(m.Passes), "at least 2, byte-identical"}
-	case m.Arithmetic.DType != "float32" || m.Arithmetic.Device != "cpu":
-		return nil, &ManifestError{file, "arithmetic", m.Arithmetic.DType + " on " + m.Arithmetic.Device, "float32 on cpu"}
-	case len(m.Cases) == 0:
-		return nil, &ManifestError{file, "cases", "none", "at least one"}
 	}
-	for _, files := range []map[string]FileHash{m.Goldens.Files, m.Checkpoint.Files,
-		{m.Prompts.Source.Path: m.Prompts.Source.FileHash, m.Prompts.Written.Path: m.Prompts.Written.FileHash}} {
-		for name, h := range files {
-			if !hexDigest.MatchString(h.SHA256) || h.Bytes < 0 {
-				return nil, &ManifestError{file, "hash of " + name, fmt.Sprintf("%d bytes, sha256 %q", h.Bytes, h.SHA256), "a length and 64 hex digits"}
-			}
-		}
-	}
-	for _, hashes := range []map[string]string{m.Reference.Modules, m.Recorder.Sources} {
-		for name, h := range hashes {
-			if !hexDigest.MatchString(h) {
-				return nil, &ManifestError{file, "hash of " + name, fmt.Sprintf("%q", h), "64 hex digits"}
-			}
-		}
+	err := provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}.check(file, m.Goldens.Files, m.Checkpoint.Files,
+		map[string]FileHash{m.Prompts.Source.Path: m.Prompts.Source.FileHash, m.Prompts.Written.Path: m.Prompts.Written.FileHash})
+	if err != nil {
+		return nil, err
 	}
 	for name, p := range m.Precision.Cases {
 		for _, x := range slices.Concat(p.Layers, p.Logits) {
@@ -145,6 +129,47 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 		}
 	}
 	return &m, nil
+}
+
+// provenance is what all manifests say alike.
+type provenance struct {
+	reference  Reference
+	arithmetic Arithmetic
+	recorder   Recorder
+	passes     int
+	cases      []string
+}
+
+// check refuses what says too little, or another origin than transformers.
+func (p provenance) check(file string, files ...map[string]FileHash) error {
+	switch {
+	case p.reference.Library != "transformers":
+		// A golden of an engine's own making would hold that engine to itself.
+		return &ManifestError{file, "reference.library", p.reference.Library, "transformers"}
+	case len(p.reference.Modules) == 0:
+		return &ManifestError{file, "reference.modules", "none", "the reference's own source modules"}
+	case p.passes < 2:
+		return &ManifestError{file, "passes", fmt.Sprint(p.passes), "at least 2, byte-identical"}
+	case p.arithmetic.DType != "float32" || p.arithmetic.Device != "cpu":
+		return &ManifestError{file, "arithmetic", p.arithmetic.DType + " on " + p.arithmetic.Device, "float32 on cpu"}
+	case len(p.cases) == 0:
+		return &ManifestError{file, "cases", "none", "at least one"}
+	}
+	for _, hashes := range files {
+		for name, h := range hashes {
+			if !hexDigest.MatchString(h.SHA256) || h.Bytes < 0 {
+				return &ManifestError{file, "hash of " + name, fmt.Sprintf("%d bytes, sha256 %q", h.Bytes, h.SHA256), "a length and 64 hex digits"}
+			}
+		}
+	}
+	for _, hashes := range []map[string]string{p.reference.Modules, p.recorder.Sources} {
+		for name, h := range hashes {
+			if !hexDigest.MatchString(h) {
+				return &ManifestError{file, "hash of " + name, fmt.Sprintf("%q", h), "64 hex digits"}
+			}
+		}
+	}
+	return nil
 }
 
 // maxFloor is the largest error from float64 that a float32 recording may claim

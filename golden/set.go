@@ -24,17 +24,9 @@ type Set struct {
 // held to its hash; the dumps are not read (see Verify).
 func Open(fsys fs.FS, name string) (*Set, error) {
 	file := name + ".manifest.json"
-	data, err := fs.ReadFile(fsys, file)
+	data, err := readManifest(fsys, file)
 	if err != nil {
-		return nil, fmt.Errorf("golden: %w", err)
-	}
-	pin, err := fs.ReadFile(fsys, file+".sha256")
-	if err != nil {
-		return nil, fmt.Errorf("golden: %w", err)
-	}
-	// The form of sha256sum: digest, two spaces, name, newline.
-	if got, want := hexSum(data)+"  "+file+"\n", string(pin); got != want {
-		return nil, &ManifestError{file, "sha256", strings.TrimSpace(got), strings.TrimSpace(want) + " (" + file + ".sha256)"}
+		return nil, err
 	}
 	m, err := ParseManifest(file, data)
 	if err != nil {
@@ -48,6 +40,23 @@ func Open(fsys fs.FS, name string) (*Set, error) {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
 	return &Set{Manifest: m, fsys: dumps, name: name}, nil
+}
+
+// readManifest reads a manifest and holds it to the hash beside it.
+func readManifest(fsys fs.FS, file string) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, file)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	pin, err := fs.ReadFile(fsys, file+".sha256")
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	// The form of sha256sum: digest, two spaces, name, newline.
+	if got, want := hexSum(data)+"  "+file+"\n", string(pin); got != want {
+		return nil, &ManifestError{file, "sha256", strings.TrimSpace(got), strings.TrimSpace(want) + " (" + file + ".sha256)"}
+	}
+	return data, nil
 }
 
 // Replaced returns the set with its dump folder changed and its manifest as it

@@ -248,15 +248,25 @@ func gateUpSwapped(o *overlay, layer int) error {
 }
 
 func kvHeadsSwapped(o *overlay, layer int) error {
-	if o.arch.KVHeads < 2 {
+	swapped := false
+	err := o.layers(layer, func(n int, p string) error {
+		heads := o.arch.KVHeadsOf(n)
+		if heads < 2 && layer < 0 {
+			return nil // of all layers, those that have some to exchange
+		}
+		if heads < 2 {
+			return fmt.Errorf("got %d kv heads, want at least 2 to exchange", heads)
+		}
+		swapped = true
+		for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
+			o.replace(p+"self_attn."+t, rotateBlocks(heads))
+		}
+		return nil
+	})
+	if err == nil && !swapped {
 		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", o.arch.KVHeads)
 	}
-	for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
-		if err := replaceIn(o, layer, "self_attn."+t, rotateBlocks(o.arch.KVHeads)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 func layerSkipped(o *overlay, layer int) error {

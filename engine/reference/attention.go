@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -21,31 +19,49 @@ func masked(scores, keep *graph.Node) *graph.Node {
 	return graph.Where(keep, scores, graph.Infinity(scores.Graph(), scores.DType(), -1))
 }
 
-// weigh is softmax(q·kᵀ/sqrt(d), masked)·v with grouped heads: q [kv, n, d],
+// attention is what differs between attentions: what scores are multiplied by,
+// and how many positions a query attends to, its own included, 0 for all.
+type attention struct {
+	scale  float64
+	window int
+}
+
+// within narrows keep to the window of each row: slot and row have one shape, or
+// row is a scalar.
+func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
+	if a.window == 0 {
+		return keep
+	}
+	return graph.And(keep, graph.GreaterThan(slot, graph.AddScalar(row, -a.window)))
+}
+
+// weigh is softmax(scale*q·kᵀ, masked)·v with grouped heads: q [kv, n, d],
 // k and v [kv, S, d], keep [kv, n, S] gives [kv, n, d].
-func weigh(q, k, v, keep *graph.Node) *graph.Node {
-	headDim := q.Shape().Dimensions[2]
+func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
 	scores := graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0})
-	scores = graph.MulScalar(scores, 1/math.Sqrt(float64(headDim)))
+	if a.scale != 1 {
+		scores = graph.MulScalar(scores, a.scale)
+	}
 	return graph.Dot(softmax(masked(scores, keep)), v).General([]int{2}, []int{0}, []int{1}, []int{0})
 }
 
-// attendCache is one query position against the KV cache. q [1, heads, d], k
+// cache is one query position against the KV cache. q [1, heads, d], k
 // and v [kv, C, d]; pos (int32 scalar) is the last position to look at. Query
 // head h reads kv head h / (heads/kv). The result is [1, heads*d].
-func attendCache(q, k, v, pos *graph.Node) *graph.Node {
+func (a attention) cache(q, k, v, pos *graph.Node) *graph.Node {
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	kv, capacity := k.Shape().Dimensions[0], k.Shape().Dimensions[1]
 	grouped := graph.Reshape(q, kv, heads/kv, d)
-	keep := graph.LessOrEqual(graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, kv, heads/kv, capacity), 2), pos)
-	return graph.Reshape(weigh(grouped, k, v, keep), 1, heads*d)
+	slot := graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, kv, heads/kv, capacity), 2)
+	keep := a.within(graph.LessOrEqual(slot, pos), slot, pos)
+	return graph.Reshape(a.weigh(grouped, k, v, keep), 1, heads*d)
 }
 
-// attendChunk is a chunk of c positions against the KV cache of those before it
+// chunk is a chunk of c positions against the KV cache of those before it
 // and, causally, against itself. q [c, heads, d]; k and v [kv, c, d], the
 // chunk's own; the cache [kv, C, d] with its first filled (int32 scalar) slots in
 // use. The result is [c, heads*d].
-func attendChunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Node {
+func (a attention) chunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Node {
 	c, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	kv, capacity := cacheK.Shape().Dimensions[0], cacheK.Shape().Dimensions[1]
 	rep, slots := heads/kv, capacity+c
@@ -56,22 +72,28 @@ func attendChunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Node {
 	keep := graph.Or(
 		graph.LessThan(slot, filled), // filled is at most C
 		graph.And(graph.GreaterOrEqual(own, graph.ZerosLike(own)), graph.LessOrEqual(own, row)))
-	out := weigh(grouped, graph.Concatenate([]*graph.Node{cacheK, k}, 1), graph.Concatenate([]*graph.Node{cacheV, v}, 1),
+	if a.window > 0 {
+		// Counted from the chunk's start, a slot of the cache is at slot-filled.
+		at := graph.Where(graph.LessThan(own, graph.ZerosLike(own)), graph.Sub(slot, filled), own)
+		keep = a.within(keep, at, row)
+	}
+	out := a.weigh(grouped, graph.Concatenate([]*graph.Node{cacheK, k}, 1), graph.Concatenate([]*graph.Node{cacheV, v}, 1),
 		graph.Reshape(keep, kv, rep*c, slots))
 	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, c, d), 2, 0, 1, 3)
 	return graph.Reshape(out, c, heads*d)
 }
 
-// attendCausal is all positions of a prefill at once. q [T, heads, d], k and v
+// causal is all positions of a prefill at once. q [T, heads, d], k and v
 // [kv, T, d] give [T, heads*d].
-func attendCausal(q, k, v *graph.Node) *graph.Node {
+func (a attention) causal(q, k, v *graph.Node) *graph.Node {
 	t, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	kv := k.Shape().Dimensions[0]
 	rep := heads / kv
 	grouped := graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, t, kv, rep, d), 1, 2, 0, 3), kv, rep*t, d)
 	four := shapes.Make(dtypes.Int32, kv, rep, t, t)
-	keep := graph.LessOrEqual(graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2))
-	out := weigh(grouped, k, v, graph.Reshape(keep, kv, rep*t, t))
+	slot, row := graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2)
+	keep := a.within(graph.LessOrEqual(slot, row), slot, row)
+	out := a.weigh(grouped, k, v, graph.Reshape(keep, kv, rep*t, t))
 	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, t, d), 2, 0, 1, 3)
 	return graph.Reshape(out, t, heads*d)
 }

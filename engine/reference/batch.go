@@ -24,6 +24,9 @@ func (e *Engine) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][]
 	if err := e.checkBatch(prompts, forced); err != nil {
 		return nil, err
 	}
+	if err := e.needDense("a batch"); err != nil {
+		return nil, err
+	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][][]float64, error) {
 		if err := e.needHead(); err != nil {
 			return nil, err
@@ -128,7 +131,7 @@ func (e *Engine) startBatch(p *progress, prompts [][]int, maxNew int) (*batch, *
 		if err != nil {
 			return nil, nil, err
 		}
-		out, err := call(e.batchPrefill, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]))
+		out, err := call(e.graphs[layer].batchPrefill, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -194,7 +197,7 @@ func (b *batch) token(p *progress, slot int, ids []int) (*tensors.Tensor, error)
 		if err != nil {
 			return nil, fmt.Errorf("reference: batch: layer %d: cache: %w", n, err)
 		}
-		out, err := call(e.batchDecode, appendTensors(append(args, last, b.first, at, e.eps[n], k, v), e.layers[n]))
+		out, err := call(e.graphs[n].batchDecode, appendTensors(append(args, last, b.first, at, e.eps[n], k, v), e.layers[n]))
 		if err != nil {
 			return nil, err
 		}
@@ -210,11 +213,11 @@ func (b *batch) token(p *progress, slot int, ids []int) (*tensors.Tensor, error)
 // batchArgs are x and the tables of layer n.
 func (e *Engine) batchArgs(x *tensors.Tensor, n int, ropes ropeMemo, positions []int) ([]any, error) {
 	l := e.arch.PerLayer[n]
-	q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
+	q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
 	if err != nil {
 		return nil, err
 	}
-	k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
+	k, err := e.tablesOf(ropes, n, 0, positions)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // are x [B*T, H], sequence by sequence; the tables cos and sin for q, then for k,
 // [B*T, 1, d]; first; eps; the weights. Its outputs are the layer's output [B*T,
 // H], and the keys (after RoPE) and values, [B, kv, T, d].
-func (e *Engine) batchPrefillGraph(in []*graph.Node) []*graph.Node {
+func (g *layerGraphs) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
@@ -23,12 +23,12 @@ func (e *Engine) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 	b := first.Shape().Dimensions[0]
 	t := x.Shape().Dimensions[0] / b
 	var keys, values *graph.Node
-	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		heads := func(x *graph.Node) *graph.Node {
-			return graph.TransposeAllAxes(graph.Reshape(x, b, t, e.arch.KVHeads, e.arch.HeadDim), 0, 2, 1, 3)
+			return graph.TransposeAllAxes(graph.Reshape(x, b, t, g.kvHeads, g.headDim), 0, 2, 1, 3)
 		}
 		keys, values = heads(k), heads(v)
-		return attendPadded(q, keys, values, first)
+		return g.attention().padded(q, keys, values, first)
 	})
 	return []*graph.Node{y.out, keys, values}
 }
@@ -38,16 +38,16 @@ func (e *Engine) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 // last slot to attend to, an int32 scalar; first; the slot that each sequence
 // writes, int32 [B]; eps; the KV cache [B, kv, C, d]; the weights. Its outputs are
 // the layer's output [B, H] and the new cache.
-func (e *Engine) batchDecodeGraph(in []*graph.Node) []*graph.Node {
+func (g *layerGraphs) batchDecodeGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	last, first, at, eps := c.take(), c.take(), c.take(), c.take()
 	k, v := c.take(), c.take()
-	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeBatchCache(k, newK, at), writeBatchCache(v, newV, at)
-		return attendBatchCache(q, k, v, first, last)
+		return g.attention().batchCache(q, k, v, first, last)
 	})
 	return []*graph.Node{y.out, k, v}
 }
@@ -72,10 +72,10 @@ func perSequence(x *graph.Node, dims []int) *graph.Node {
 	return graph.BroadcastToDims(graph.Reshape(x, ones...), dims...)
 }
 
-// attendPadded is attendCausal for a batch. q [B*T, heads, d], k and v [B, kv, T,
+// padded is causal for a batch. q [B*T, heads, d], k and v [B, kv, T,
 // d] give [B*T, heads*d]. The padding attends to padding: a row of masked scores
 // alone would be NaN, and spread through the values.
-func attendPadded(q, k, v, first *graph.Node) *graph.Node {
+func (a attention) padded(q, k, v, first *graph.Node) *graph.Node {
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	b, kv, t := k.Shape().Dimensions[0], k.Shape().Dimensions[1], k.Shape().Dimensions[2]
 	rep := heads / kv
@@ -86,21 +86,23 @@ func attendPadded(q, k, v, first *graph.Node) *graph.Node {
 	from := perSequence(first, dims)
 	keep := graph.And(graph.LessOrEqual(slot, row),
 		graph.Or(graph.GreaterOrEqual(slot, from), graph.LessThan(row, from)))
-	out := weigh(grouped, graph.Reshape(k, b*kv, t, d), graph.Reshape(v, b*kv, t, d), graph.Reshape(keep, b*kv, rep*t, t))
+	keep = a.within(keep, slot, row)
+	out := a.weigh(grouped, graph.Reshape(k, b*kv, t, d), graph.Reshape(v, b*kv, t, d), graph.Reshape(keep, b*kv, rep*t, t))
 	out = graph.TransposeAllAxes(graph.Reshape(out, b, kv, rep, t, d), 0, 3, 1, 2, 4)
 	return graph.Reshape(out, b*t, heads*d)
 }
 
-// attendBatchCache is attendCache for a batch. q [B, heads, d], k and v [B, kv, C,
+// batchCache is cache for a batch. q [B, heads, d], k and v [B, kv, C,
 // d] give [B, heads*d].
-func attendBatchCache(q, k, v, first, last *graph.Node) *graph.Node {
+func (a attention) batchCache(q, k, v, first, last *graph.Node) *graph.Node {
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	b, kv, capacity := k.Shape().Dimensions[0], k.Shape().Dimensions[1], k.Shape().Dimensions[2]
 	rep := heads / kv
 	dims := []int{b, kv, rep, capacity}
 	slot := graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, dims...), 3)
 	keep := graph.And(graph.LessOrEqual(slot, last), graph.GreaterOrEqual(slot, perSequence(first, dims)))
-	out := weigh(graph.Reshape(q, b*kv, rep, d), graph.Reshape(k, b*kv, capacity, d), graph.Reshape(v, b*kv, capacity, d),
+	keep = a.within(keep, slot, last)
+	out := a.weigh(graph.Reshape(q, b*kv, rep, d), graph.Reshape(k, b*kv, capacity, d), graph.Reshape(v, b*kv, capacity, d),
 		graph.Reshape(keep, b*kv, rep, capacity))
 	return graph.Reshape(out, b, heads*d)
 }

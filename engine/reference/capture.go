@@ -55,7 +55,11 @@ func (t *trace) Layer(ctx context.Context, n int, in []float64) ([]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		out, err := e.decodeLayer(e.decode, n, x, t.last[n], t.cache.k[n], t.cache.v[n])
+		var own []any
+		for _, part := range t.cache.layer(n) {
+			own = append(own, *part)
+		}
+		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache, own)
 		if err != nil {
 			return nil, err
 		}

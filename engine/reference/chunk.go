@@ -12,7 +12,7 @@ import (
 // [c, 1, d]; the number of slots in use, an int32 scalar; eps; the cache; the
 // weights. Its outputs are the layer's output [c, H], and the keys (after RoPE)
 // and values of the chunk, [kv, c, d].
-func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
+func (g *layerGraphs) chunkGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
@@ -20,9 +20,9 @@ func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
 	filled, eps := c.take(), c.take()
 	cacheK, cacheV := c.take(), c.take()
 	var keys, values *graph.Node
-	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
-		return attendChunk(q, keys, values, cacheK, cacheV, filled)
+		return g.attention().chunk(q, keys, values, cacheK, cacheV, filled)
 	})
 	return []*graph.Node{y.out, keys, values}
 }
@@ -30,6 +30,9 @@ func (e *Engine) chunkGraph(in []*graph.Node) []*graph.Node {
 // startByChunk runs the prompt in chunks of at most size positions and returns
 // the last position's row, [1, H].
 func (r *run) startByChunk(p *progress, s schedule, size int) (*tensors.Tensor, error) {
+	if err := r.e.needDense("a prompt in chunks"); err != nil {
+		return nil, err
+	}
 	h := r.e.arch.Hidden
 	for from := 0; ; from += size {
 		to := min(len(s.ids), from+size)
@@ -68,16 +71,16 @@ func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, err
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
 		}
-		q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
+		q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
 		if err != nil {
 			return nil, err
 		}
-		k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
+		k, err := e.tablesOf(ropes, n, 0, positions)
 		if err != nil {
 			return nil, err
 		}
 		args := []any{x, q.cos, q.sin, k.cos, k.sin, filled, e.eps[n], r.cache.k[n], r.cache.v[n]}
-		out, err := call(e.chunkLayer, appendTensors(args, e.layers[n]))
+		out, err := call(e.graphs[n].chunk, appendTensors(args, e.layers[n]))
 		if err != nil {
 			return nil, err
 		}

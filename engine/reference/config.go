@@ -39,33 +39,31 @@ func readConfig(file string, data []byte) (config, error) {
 	}
 	r.family = fam
 	r.refuseOthers()
-	c := config{arch: decoderConfig(r, family), layersFrom: "num_hidden_layers of " + configName}
-	theta, rope := ropeConfig(r)
-	c.dtype = dtypeConfig(r)
-	for n := range c.arch.PerLayer {
-		c.arch.PerLayer[n].RopeTheta = theta
+	c := config{layersFrom: "num_hidden_layers of " + configName}
+	read := decoderConfig
+	if fam.config != nil {
+		read = fam.config
 	}
+	var nested []*configReader
+	c.arch, nested = read(r, family)
+	c.dtype = dtypeConfig(r)
 	if *r.err != nil {
 		return config{}, *r.err
 	}
-	for _, sub := range append(rope, r) {
+	for _, sub := range append(nested, r) {
 		c.unused = append(c.unused, sub.unused()...)
 	}
 	slices.Sort(c.unused)
 	return c, checkArch(c.arch)
 }
 
-// decoderConfig reads the dimensions and constants of a decoder, all but
-// rope_theta, and refuses the variants that the engine would compute wrong.
+// decoderConfig reads the dimensions and constants of a decoder and refuses the variants that the engine would compute wrong.
 // Dimensions and rms_norm_eps have no default here. hidden_act defaults to
 // silu, tie_word_embeddings and a llama's attention_bias to false,
 // num_key_value_heads to the number of heads and head_dim to hidden_size /
 // heads, as in transformers.
-func decoderConfig(r *configReader, family string) engine.Arch {
-	var classes []string
-	if r.value("architectures", &classes, "a list of class names") && !slices.Contains(classes, r.family.class) {
-		r.refuse(fmt.Sprintf("architectures %q", classes), fmt.Sprintf("of model_type %s the engine has %s only", family, r.family.class))
-	}
+func decoderConfig(r *configReader, family string) (engine.Arch, []*configReader) {
+	r.wantClass(family)
 	a := engine.Arch{
 		Family:       family,
 		Layers:       r.integer("num_hidden_layers", -1),
@@ -84,10 +82,7 @@ func decoderConfig(r *configReader, family string) engine.Arch {
 	if _, ok := r.raw("head_dim"); !ok && a.HeadDim*a.Heads != a.Hidden {
 		r.fail("head_dim", fmt.Sprintf("nothing, and %d / %d heads is not whole", a.Hidden, a.Heads), "a head dimension")
 	}
-	eps, ok := r.float("rms_norm_eps")
-	if !ok || !(eps > 0 && eps < 1) {
-		r.fail("rms_norm_eps", orNothing(ok, eps), "a number between 0 and 1")
-	}
+	eps := r.normEps()
 	a.FinalNormEps = eps
 	a.PerLayer = make([]engine.LayerParams, min(a.Layers, 1<<16))
 	for n := range a.PerLayer {
@@ -110,7 +105,11 @@ func decoderConfig(r *configReader, family string) engine.Arch {
 			}
 		}
 	}
-	return a
+	theta, nested := ropeConfig(r)
+	for n := range a.PerLayer {
+		a.PerLayer[n].RopeTheta = theta
+	}
+	return a, nested
 }
 
 // ropeConfig reads rope_theta and refuses every rotary embedding but the

@@ -77,7 +77,7 @@ func (r *configReader) refuseOthers() {
 		if own, ok := r.family.fixed[r.prefix+key]; ok {
 			fixed, known = own, true
 		}
-		if !known {
+		if !known || slices.Contains(r.family.own, r.prefix+key) {
 			continue
 		}
 		raw, there := r.raw(key)

@@ -22,9 +22,12 @@ var harmlessKeys = map[string]string{
 	"pad_token_id":                 "no padding here",
 	"problem_type":                 "classification heads",
 	"return_dict":                  "what transformers returns, not what it computes",
-	"sliding_window":               "matters with use_sliding_window only, which is refused",
+	"sliding_window":               "of a family that doesn't read it: matters with use_sliding_window only, which is refused",
 	"transformers.js_config":       "how another library loads the model",
 	"transformers_version":         "who wrote the file",
 	"use_cache":                    "the runs here say for themselves whether they cache",
+	"moe_intermediate_size":        "matters with enable_moe_block only, which is refused",
+	"top_k_experts":                "matters with enable_moe_block only, which is refused",
+	"vocab_size_per_layer_input":   "matters with hidden_size_per_layer_input only, which is refused",
 	"rope_parameters.original_max_position_embeddings": "matters with other rope types only, which are refused",
 }

@@ -133,7 +133,11 @@ func (r *run) start(p *progress, s schedule, o engine.DecodeOptions) (*tensors.T
 	if err != nil {
 		return nil, err
 	}
-	if err := r.cache.take(pre.caches, len(s.ids)); err != nil {
+	caches, err := r.e.quantise(pre.caches)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.cache.take(caches, len(s.ids)); err != nil {
 		return nil, err
 	}
 	return upload(r.e.dev, pre.rows[r.e.arch.Layers], 1, r.e.arch.Hidden)

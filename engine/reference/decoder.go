@@ -17,10 +17,9 @@ const (
 
 func layerPrefix(n int) string { return fmt.Sprintf("model.layers.%d.", n) }
 
-// layerSlots are the weights of one decoder layer, in the order in which every
-// graph takes them.
-func layerSlots(a engine.Arch) []slot {
-	q, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+// llamaSlots are the weights of a layer of the families qwen2 and llama.
+func llamaSlots(a engine.Arch, kind layerKind) []slot {
+	q, kv := a.Heads*kind.headDim, kind.kvHeads*kind.headDim
 	all := []slot{{"input_layernorm.weight", []int{a.Hidden}}}
 	linear := func(name string, out, in int, bias bool) {
 		all = append(all, slot{name + ".weight", []int{out, in}})
@@ -39,30 +38,31 @@ func layerSlots(a engine.Arch) []slot {
 	return all
 }
 
-// decoderLayer is one decoder layer of the families qwen2 and llama: pre-norm
-// attention, with biases where layerSlots has them, then pre-norm SwiGLU, each
+// llamaLayer is one decoder layer of the families qwen2 and llama: pre-norm
+// attention, with biases where llamaSlots has them, then pre-norm SwiGLU, each
 // added to the residual stream (Llama, arXiv:2302.13971; Qwen2 technical report,
 // arXiv:2407.10671). attend maps q [T, heads, d], k and v [T, kv, d], q and k
 // already rotated, to [T, heads*d].
-func decoderLayer(a engine.Arch, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
+func llamaLayer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t := x.Shape().Dimensions[0]
 	var l layerNodes
 	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
-	l.q = graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, a.Heads, a.HeadDim)
+	l.q = graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, g.arch.Heads, g.headDim)
 	l.qRope = rq.rotate(l.q)
-	l.k = graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, a.KVHeads, a.HeadDim)
+	l.k = graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, g.kvHeads, g.headDim)
 	l.kRope = rk.rotate(l.k)
-	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, a.KVHeads, a.HeadDim)
+	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, g.kvHeads, g.headDim)
 	l.attnOut = attend(l.qRope, l.kRope, l.v)
 	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
-	l.mlpOut = mlpHalf(p, l.residMid, eps)
-	l.out = graph.Add(l.residMid, l.mlpOut)
+	l.mlpOut, l.out = llamaMLP(p, l.residMid, eps)
 	return l
 }
 
-// mlpHalf is what the MLP of a layer adds to the residual rows mid [T, H].
-func mlpHalf(p params, mid, eps *graph.Node) *graph.Node {
-	return swiGLU(p, rmsNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
+// llamaMLP is what the MLP of a layer adds to the residual rows mid [T, H], and
+// the rows with it.
+func llamaMLP(p params, mid, eps *graph.Node) (added, out *graph.Node) {
+	added = swiGLU(p, rmsNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
+	return added, graph.Add(mid, added)
 }
 
 // layerNodes are the places inside a layer on T positions that have a name, and

@@ -28,6 +28,9 @@ func (e *Engine) Describe() engine.Info {
 		DType:       string(e.set.dtype),
 		Model:       e.arch.Family,
 	}
+	if e.kv.quantised() {
+		info.KVCache = e.kv.String()
+	}
 	if n, ok := e.weights.(interface{ Name() string }); ok {
 		info.Model = n.Name()
 	}

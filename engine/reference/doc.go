@@ -15,8 +15,8 @@
 // token, greedily or along given tokens, and keeps every logit row;
 // [Engine.DecodeBatch] does so for several prompts as one padded batch.
 // [Engine.CaptureProbes] keeps any place of the model at every position.
-// Weights are inputs of the graphs: one compiled layer graph serves all layers,
-// and the backend holds one copy of each weight. The embedding table stays in
+// Weights are inputs of the graphs: one compiled layer graph serves all layers of
+// a kind, and the backend holds one copy of each weight. The embedding table stays in
 // host memory; the head is uploaded by the first call that needs it.
 //
 // An Engine and its traces are safe for concurrent use. Runs share the weights
@@ -38,14 +38,23 @@
 //
 // # Limits and non-goals
 //
-// The families qwen2 and llama are implemented; any other is an
-// [engine.UnsupportedError].
-// Attention is full causal attention with the default rotary embedding. There
-// is no sampling. Nothing is downloaded: a checkpoint is local, or in an
+// The families qwen2, llama and gemma4_text are implemented; any other is an
+// [engine.UnsupportedError]. The first two have full causal attention with the
+// default rotary embedding. Of Gemma 4 there is the text model: local layers with a
+// sliding window and global ones, with heads, head dimensions and rotary embeddings
+// of their own (proportional ones too), norms of q, k and v, values made of keys,
+// capped logits. Its experts, embeddings per layer, keys and values shared between
+// layers, and the nested config of the whole model are refused by the name of their
+// key. Its probes q, k and v are behind their norms, mlp_out is behind its post
+// norm, and resid_post is resid_mid + mlp_out times the layer's factor. A window is
+// a mask: the cache keeps all positions.
+//
+// With [WithKVCache] the cache of token-by-token runs is quantised: such an engine
+// is a candidate, to be held beside the dense one. There is no sampling. Nothing is downloaded: a checkpoint is local, or in an
 // [io/fs.FS].
 //
 // Weights are float32 in memory. Those of a GGUF file are dequantised exactly
-// (package gguf) and have their Hugging Face names and row order; its keys give
+// (package gguf, for qwen2 and llama) and have their Hugging Face names and row order; its keys give
 // the architecture, the tokenizer and the chat template. A rotary scaling that
 // isn't neutral is refused, by key, by config and by rope_freqs.weight.
 //

@@ -17,18 +17,16 @@ type Engine struct {
 	arch    engine.Arch
 	set     settings
 	dev     device
+	kv      KVQuant // what the cache is, faults included
 
-	embed     []float32 // [vocab, hidden], shared with weights
-	slots     []slot
-	layers    [][]*tensors.Tensor // per layer, in the order of slots
+	embed     []float32           // [vocab, hidden], shared with weights
+	graphs    []*layerGraphs      // per layer, shared by those of a kind
+	layers    [][]*tensors.Tensor // per layer, in the order of its slots
 	eps       []*tensors.Tensor   // per layer, [1, 1]
 	finalNorm *tensors.Tensor     // [1, hidden]
 	finalEps  *tensors.Tensor     // [1, 1]
 
-	decode, probed, whole, prefill, chunkLayer *graph.Exec
-	batchPrefill, batchDecode                  *graph.Exec
-	layerRows, mlpRows                         *graph.Exec
-	norm, logits                               *graph.Exec
+	whole, norm, logits, quantiser *graph.Exec
 
 	headOnce sync.Once
 	head     []*tensors.Tensor // row blocks of [vocab, hidden]
@@ -70,25 +68,28 @@ func New(w engine.Weights, opts ...Option) (*Engine, error) {
 }
 
 func build(w engine.Weights, set settings, dev device) (*Engine, error) {
-	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev}
+	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev, kv: set.kv}
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}
+	if err := set.kv.check(e.arch); err != nil {
+		return nil, err
+	}
+	e.kv.Bits -= e.arch.Fault.CacheBitsLost
 	table, err := fetch(w, embedName, []int{e.arch.Vocab, e.arch.Hidden})
 	if err != nil {
 		return nil, err
 	}
 	e.embed = table.Data
-	if err := e.uploadWeights(); err != nil {
+	if err := e.makeGraphs(); err != nil {
 		return nil, err
 	}
-	return e, e.makeGraphs()
+	return e, e.uploadWeights()
 }
 
 func (e *Engine) uploadWeights() error {
-	e.slots = layerSlots(e.arch)
 	for n := range e.arch.Layers {
-		ts, err := uploadSlots(e.dev, e.weights, layerPrefix(n), e.slots)
+		ts, err := uploadSlots(e.dev, e.weights, layerPrefix(n), e.graphs[n].slots)
 		if err != nil {
 			return err
 		}
@@ -107,32 +108,25 @@ func (e *Engine) uploadWeights() error {
 	return err
 }
 
-// makeGraphs prepares the graphs; each is compiled by its first run per shape.
+// makeGraphs prepares the graphs; layers of a kind share theirs.
 func (e *Engine) makeGraphs() error {
-	for _, g := range []struct {
-		exec **graph.Exec
-		name string
-		fn   func([]*graph.Node) []*graph.Node
-	}{
-		{&e.decode, "decode layer", e.decodeGraph},
-		{&e.probed, "probed decode layer", e.probedGraph},
+	kinds := map[layerKind]*layerGraphs{}
+	for n := range e.arch.Layers {
+		kind := kindOf(e.arch, n)
+		if kinds[kind] == nil {
+			var err error
+			if kinds[kind], err = e.newLayerGraphs(kind); err != nil {
+				return err
+			}
+		}
+		e.graphs = append(e.graphs, kinds[kind])
+	}
+	return e.prepare([]namedGraph{
 		{&e.whole, "whole step", e.wholeStepGraph},
-		{&e.prefill, "prefill layer", e.prefillGraph},
-		{&e.layerRows, "layer on given rows", e.layerAllGraph},
-		{&e.mlpRows, "MLP half on given rows", e.mlpAllGraph},
-		{&e.chunkLayer, "chunk layer", e.chunkGraph},
-		{&e.batchPrefill, "batched prefill layer", e.batchPrefillGraph},
-		{&e.batchDecode, "batched decode layer", e.batchDecodeGraph},
 		{&e.norm, "final norm", e.normGraph},
 		{&e.logits, "logits", e.logitsGraph},
-	} {
-		x, err := graph.NewExec(e.dev.backend, g.fn)
-		if err != nil {
-			return fmt.Errorf("reference: graph %s: %w", g.name, err)
-		}
-		*g.exec = x.WithName(g.name).SetMaxCache(-1)
-	}
-	return nil
+		{&e.quantiser, "quantised cache", e.quantiseGraph},
+	})
 }
 
 // call runs a compiled graph.

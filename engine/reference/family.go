@@ -1,15 +1,37 @@
 package reference
 
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
 // family is what a model_type brings along.
 type family struct {
 	// class is transformers' name of the causal language model.
 	class string
-	// fixed are keys beside fixedKeys, or in their place.
+	// fixed are keys beside fixedKeys, or in their place; own are keys of fixedKeys
+	// that config reads itself.
 	fixed map[string]fixedKey
+	own   []string
+	// config reads a config.json; nil means the one that qwen2 and llama share.
+	config func(r *configReader, family string) (engine.Arch, []*configReader)
 	// optionalBias is true when attention_bias chooses.
 	optionalBias bool
+	// slots are the weights of a layer, in the order in which every graph takes them.
+	slots func(a engine.Arch, kind layerKind) []slot
+	// layer is one decoder layer, and mlp what its second half makes of the
+	// residual rows between the halves: what it adds, and the layer's output.
+	layer func(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes
+	mlp   func(p params, mid, eps *graph.Node) (added, out *graph.Node)
+	// scale is what attention scores are multiplied by.
+	scale func(headDim int) float64
 }
 
-var families = map[string]family{"qwen2": qwen2, "llama": llama}
+var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4}
 
-const knownFamilies = "the reference engine has qwen2 and llama only"
+const knownFamilies = "the reference engine has qwen2, llama and gemma4_text only"
+
+// layerSlots are the weights of one decoder layer, in the order in which every
+// graph takes them.
+func layerSlots(a engine.Arch, kind layerKind) []slot { return families[a.Family].slots(a, kind) }

@@ -81,12 +81,6 @@ func checkArch(a engine.Arch) error {
 			return bad(d.name, fmt.Sprint(d.n), "at least 1")
 		}
 	}
-	if a.Heads%a.KVHeads != 0 {
-		return bad("attention heads", fmt.Sprint(a.Heads), fmt.Sprintf("a multiple of the %d key-value heads", a.KVHeads))
-	}
-	if a.HeadDim%2 != 0 {
-		return bad("head dimension", fmt.Sprint(a.HeadDim), "an even number (rotary pairs)")
-	}
 	if len(a.PerLayer) != a.Layers {
 		return bad("layer parameters", fmt.Sprint(len(a.PerLayer)), fmt.Sprintf("one per layer, %d", a.Layers))
 	}
@@ -97,6 +91,29 @@ func checkArch(a engine.Arch) error {
 		if !(l.RopeTheta > 0) || !(l.NormEps >= 0) {
 			return bad(fmt.Sprintf("layer %d", i), fmt.Sprintf("rope_theta %v, eps %v", l.RopeTheta, l.NormEps), "rope_theta > 0, eps >= 0")
 		}
+		if err := checkHeads(a, i, bad); err != nil {
+			return err
+		}
+	}
+	if !(a.EmbedScale >= 0) || !(a.LogitCap >= 0) {
+		return bad("embedding scale and logit cap", fmt.Sprintf("%v and %v", a.EmbedScale, a.LogitCap), "both at least 0")
+	}
+	return nil
+}
+
+// checkHeads refuses attention of a layer that can't be computed.
+func checkHeads(a engine.Arch, layer int, bad func(what, got, want string) error) error {
+	l, kv, d := a.PerLayer[layer], a.KVHeadsOf(layer), a.HeadDimOf(layer)
+	switch {
+	case kv < 1 || a.Heads%kv != 0:
+		return bad("attention heads", fmt.Sprint(a.Heads), fmt.Sprintf("a multiple of the %d key-value heads", kv))
+	case d < 1 || d%2 != 0:
+		return bad("head dimension", fmt.Sprint(d), "an even number (rotary pairs)")
+	case l.Window < 0 || l.RopePairs < 0 || l.RopePairs > d/2 || !(l.RopeFactor >= 0):
+		return bad(fmt.Sprintf("layer %d", layer), fmt.Sprintf("window %d, %d rotary pairs, rope factor %v", l.Window, l.RopePairs, l.RopeFactor),
+			fmt.Sprintf("none negative, at most %d pairs", d/2))
+	case a.Family != "gemma4_text" && (l.KVHeads != 0 || l.HeadDim != 0 || l.KeyIsValue || l.SkipNorm != ""):
+		return bad(fmt.Sprintf("layer %d", layer), "heads or norms of its own", "those of the model, in the family "+a.Family)
 	}
 	return nil
 }

@@ -252,7 +252,7 @@ func TestGGUFRefusals(t *testing.T) {
 		unsupported bool // else an *engine.ConfigError
 		text        string
 	}{
-		{"another architecture", set("general.architecture", "gemma3"), true, `general.architecture "gemma3" not supported: the reference engine has qwen2 and llama only`},
+		{"another architecture", set("general.architecture", "gemma3"), true, `general.architecture "gemma3" not supported: of GGUF files the reference engine reads qwen2 and llama only`},
 		{"no architecture", drop("general.architecture"), false, "key general.architecture: got nothing"},
 		{"an architecture that is no text", set("general.architecture", uint32(1)), false, "key general.architecture: got 1, want a string"},
 		{"an adapter", set("general.type", "adapter"), true, `general.type "adapter" not supported`},

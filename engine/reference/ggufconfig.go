@@ -76,8 +76,8 @@ func ggufArchitecture(f *gguf.File) (string, error) {
 	case !isText:
 		return "", fail(key, show(v), "a string")
 	}
-	if _, ok := families[arch]; !ok {
-		return "", refuse(key, arch, knownFamilies)
+	if fam, ok := families[arch]; !ok || fam.config != nil { // a config.json of its own kind
+		return "", refuse(key, arch, "of GGUF files the reference engine reads qwen2 and llama only")
 	}
 	if v, ok := f.Value("general.type"); ok && v != "model" {
 		return "", refuse("general.type", v, `only "model" is read`)

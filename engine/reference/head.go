@@ -9,22 +9,31 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// embedding is a token's row of the table, shared memory.
-func (e *Engine) embedding(id int) []float32 {
-	return e.embed[id*e.arch.Hidden : (id+1)*e.arch.Hidden]
+// embedding is a token's row before layer 0: that of the table, which is exact in
+// both arithmetics, or its product with the model's scale, rounded to float32 in
+// float32, as the scale itself is.
+func (e *Engine) embedding(id int) []float64 {
+	row := make([]float64, e.arch.Hidden)
+	scale := e.arch.EmbedScale
+	for i, v := range e.embed[id*e.arch.Hidden : (id+1)*e.arch.Hidden] {
+		switch {
+		case scale == 0:
+			row[i] = float64(v)
+		case e.set.dtype == Float32:
+			row[i] = float64(v * float32(scale))
+		default:
+			row[i] = float64(v) * scale
+		}
+	}
+	return row
 }
 
-// Embedding implements [engine.Reference]. The values are the checkpoint's
-// float32 values, exact in both arithmetics.
+// Embedding implements [engine.Reference].
 func (e *Engine) Embedding(id int) ([]float64, error) {
 	if id < 0 || id >= e.arch.Vocab {
 		return nil, fmt.Errorf("reference: embedding: got id %d, want 0 to %d", id, e.arch.Vocab-1)
 	}
-	row := make([]float64, e.arch.Hidden)
-	for i, v := range e.embedding(id) {
-		row[i] = float64(v)
-	}
-	return row, nil
+	return e.embedding(id), nil
 }
 
 // normGraph is the final norm of x [1, H].
@@ -32,9 +41,14 @@ func (e *Engine) normGraph(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{rmsNorm(in[0], in[1], in[2])}
 }
 
-// logitsGraph is the final norm and the head of x [T, H].
+// logitsGraph is the final norm and the head of x [T, H], capped where the model
+// caps its logits.
 func (e *Engine) logitsGraph(in []*graph.Node) []*graph.Node {
-	return []*graph.Node{linearBlocks(rmsNorm(in[0], in[1], in[2]), in[3:])}
+	y := linearBlocks(rmsNorm(in[0], in[1], in[2]), in[3:])
+	if c := e.arch.LogitCap; c > 0 {
+		y = graph.MulScalar(graph.Tanh(graph.Div(y, graph.Scalar(y.Graph(), y.DType(), c))), c)
+	}
+	return []*graph.Node{y}
 }
 
 // FinalNorm implements [engine.Reference].

@@ -22,28 +22,46 @@ func writeCache(cache, row, at *graph.Node) *graph.Node {
 }
 
 // kvCache holds the keys (after RoPE) and values of one run, per layer, each
-// [kv heads, capacity, head dim].
+// [kv heads, capacity, head dim]. A layer with a window has all positions too: the
+// window is a mask.
+// Those of a quantised cache are codes, with scales [kv heads, capacity, 1].
 type kvCache struct {
-	k, v []*tensors.Tensor
+	k, v, kScale, vScale []*tensors.Tensor
 }
+
+// layer is what the cache has of a layer, in the order of storedCache.nodes.
+func (c kvCache) layer(n int) []**tensors.Tensor {
+	if c.kScale == nil {
+		return []**tensors.Tensor{&c.k[n], &c.v[n]}
+	}
+	return []**tensors.Tensor{&c.k[n], &c.v[n], &c.kScale[n], &c.vScale[n]}
+}
+
+func (c kvCache) all() []*tensors.Tensor { return slices.Concat(c.k, c.v, c.kScale, c.vScale) }
 
 // newKVCache is a cache of zeros.
 func (e *Engine) newKVCache(capacity int) (kvCache, error) {
-	return e.newCache(e.arch.KVHeads, capacity, e.arch.HeadDim)
+	c, err := e.newCache(func(n int) []int { return []int{e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
+	if err != nil || !e.kv.quantised() {
+		return c, err
+	}
+	scales, err := e.newCache(func(n int) []int { return []int{e.graphs[n].kvHeads, capacity, 1} })
+	c.kScale, c.vScale = scales.k, scales.v
+	return c, err
 }
 
 // newBatchCache is a cache of zeros for several sequences, per layer [sequences,
 // kv heads, capacity, head dim].
 func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
-	return e.newCache(sequences, e.arch.KVHeads, capacity, e.arch.HeadDim)
+	return e.newCache(func(n int) []int { return []int{sequences, e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
 }
 
-func (e *Engine) newCache(dims ...int) (kvCache, error) {
+func (e *Engine) newCache(dims func(layer int) []int) (kvCache, error) {
 	c := kvCache{k: make([]*tensors.Tensor, e.arch.Layers), v: make([]*tensors.Tensor, e.arch.Layers)}
 	for i := range c.k {
 		for _, t := range []**tensors.Tensor{&c.k[i], &c.v[i]} {
 			var err error
-			if *t, err = e.dev.zeros(dims...); err != nil {
+			if *t, err = e.dev.zeros(dims(i)...); err != nil {
 				return kvCache{}, err
 			}
 		}
@@ -59,12 +77,12 @@ func (e *Engine) capacity(tokens int) int {
 }
 
 // finalize frees the cache.
-func (c kvCache) finalize() error { return finalize(slices.Concat(c.k, c.v)...) }
+func (c kvCache) finalize() error { return finalize(c.all()...) }
 
 // bytes is the memory that the first positions take.
 func (c kvCache) bytes(positions int) int64 {
 	var sum int64
-	for _, t := range slices.Concat(c.k, c.v) {
+	for _, t := range c.all() {
 		dims := t.Shape().Dimensions
 		sum += t.ByteSize() / int64(dims[len(dims)-2]) * int64(positions)
 	}
@@ -74,11 +92,21 @@ func (c kvCache) bytes(positions int) int64 {
 // take copies the first positions of every layer of from into c.
 func (c kvCache) take(from kvCache, positions int) error {
 	for n := range c.k {
-		if err := c.write(n, 0, from.k[n], from.v[n], 0, positions); err != nil {
+		if err := c.copy(n, 0, from, 0, positions); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copy copies positions slots of layer n, from slot start of another cache on,
+// into this one's from slot at on.
+func (c kvCache) copy(n, at int, from kvCache, start, positions int) error {
+	if err := c.write(n, at, from.k[n], from.v[n], start, positions); err != nil || c.kScale == nil {
+		return err
+	}
+	scales, theirs := kvCache{k: c.kScale, v: c.vScale}, kvCache{k: from.kScale, v: from.vScale}
+	return scales.write(n, at, theirs.k[n], theirs.v[n], start, positions)
 }
 
 // write copies positions slots of keys and values, from slot from on, into layer

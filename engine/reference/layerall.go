@@ -12,26 +12,26 @@ import (
 
 // layerAllGraph is prefillGraph with the places of the layer as its outputs, in
 // the order of probedParts, and the layer's output behind them.
-func (e *Engine) layerAllGraph(in []*graph.Node) []*graph.Node {
+func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
-	l := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
-		return attendCausal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
+	l := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+		return g.attention().causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
 	})
 	return append(l.places(), l.out)
 }
 
 // mlpAllGraph is the MLP half of a layer on residual rows [T, H]. Its inputs are
 // the rows, eps and the weights of the whole layer; its outputs are what the MLP
-// adds, and the rows with it.
-func (e *Engine) mlpAllGraph(in []*graph.Node) []*graph.Node {
+// adds, and the layer's output.
+func (g *layerGraphs) mlpAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	mid, eps := c.take(), c.take()
-	out := mlpHalf(c.params(e.slots), mid, eps)
-	return []*graph.Node{out, graph.Add(mid, out)}
+	added, out := families[g.arch.Family].mlp(c.params(g.slots), mid, eps)
+	return []*graph.Node{added, out}
 }
 
 // LayerAll implements [engine.Reference]. Rows are rounded once to the engine's
@@ -68,15 +68,15 @@ func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error)
 		return nil, err
 	}
 	l, ropes, positions := e.arch.PerLayer[n], ropeMemo{}, consecutive(0, t)
-	q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
+	q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
 	if err != nil {
 		return nil, err
 	}
-	k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
+	k, err := e.tablesOf(ropes, n, 0, positions)
 	if err != nil {
 		return nil, err
 	}
-	out, err := call(e.layerRows, appendTensors([]any{x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
+	out, err := call(e.graphs[n].rows, appendTensors([]any{x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error 
 	if err != nil {
 		return err
 	}
-	out, err := call(e.mlpRows, appendTensors([]any{x, e.eps[n]}, e.layers[n]))
+	out, err := call(e.graphs[n].mlpRows, appendTensors([]any{x, e.eps[n]}, e.layers[n]))
 	if err != nil {
 		return err
 	}

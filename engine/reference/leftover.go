@@ -40,7 +40,7 @@ func (l *leftover) keep(r *run, s schedule, positions int) error {
 		return err
 	}
 	for n := range cache.k {
-		if err := cache.write(n, 0, r.cache.k[n], r.cache.v[n], s.base, positions); err != nil {
+		if err := cache.copy(n, 0, r.cache, s.base, positions); err != nil {
 			return err
 		}
 	}

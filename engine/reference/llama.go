@@ -10,4 +10,5 @@ var llama = family{
 		"qkv_bias":       {false, "attention_bias says whether q, k and v have biases"},
 	},
 	optionalBias: true,
+	slots:        llamaSlots, layer: llamaLayer, mlp: llamaMLP, scale: overRoot,
 }

@@ -59,6 +59,11 @@ func (e *Engine) CaptureMany(ctx context.Context, prompts [][]int, o ManyOptions
 			return fmt.Errorf("reference: prompt %d of %d: %w", i, len(prompts), err)
 		}
 	}
+	if o.Oracle {
+		if err := e.needDense("a whole step in one graph"); err != nil {
+			return err
+		}
+	}
 	sh := e.newSharing(o)
 	for _, a := range planErrands(prompts, e.sharingClass) {
 		c, err := guard(ctx, e.set.stepDeadline, func(p *progress) (Captured, error) { return sh.capture(p, a) })

@@ -25,6 +25,7 @@ type settings struct {
 	backend      string
 	capacityStep int
 	stepDeadline time.Duration
+	kv           KVQuant // the zero value is a dense cache
 }
 
 func newSettings(opts []Option) (settings, error) {

@@ -11,16 +11,16 @@ import (
 // are x [T, H]; the tables cos and sin for q, then for k, [T, 1, d]; eps; the
 // weights. Its outputs are the layer's output [T, H], and the keys (after RoPE)
 // and values that a cache of these positions holds, [kv, T, d].
-func (e *Engine) prefillGraph(in []*graph.Node) []*graph.Node {
+func (g *layerGraphs) prefillGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
 	var keys, values *graph.Node
-	y := decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
-		return attendCausal(q, keys, values)
+		return g.attention().causal(q, keys, values)
 	})
 	return []*graph.Node{y.out, keys, values}
 }
@@ -54,15 +54,15 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 			return prefilled{}, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
 		l := e.arch.PerLayer[n]
-		q, err := e.tablesOf(ropes, l.RopeTheta, l.QueryOffset, positions)
+		q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
 		if err != nil {
 			return prefilled{}, err
 		}
-		k, err := e.tablesOf(ropes, l.RopeTheta, 0, positions)
+		k, err := e.tablesOf(ropes, n, 0, positions)
 		if err != nil {
 			return prefilled{}, err
 		}
-		ys, err := call(e.prefill, appendTensors([]any{out.x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
+		ys, err := call(e.graphs[n].prefill, appendTensors([]any{out.x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
 		if err != nil {
 			return prefilled{}, err
 		}
@@ -74,9 +74,9 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 	}
 }
 
-// embeddings are the rows of the table for ids, [len(ids), H].
+// embeddings are the rows of ids before layer 0, [len(ids), H].
 func (e *Engine) embeddings(ids []int) (*tensors.Tensor, error) {
-	rows := make([]float32, 0, len(ids)*e.arch.Hidden)
+	rows := make([]float64, 0, len(ids)*e.arch.Hidden)
 	for _, id := range ids {
 		rows = append(rows, e.embedding(id)...)
 	}
@@ -92,21 +92,26 @@ func consecutive(first, n int) []int {
 	return out
 }
 
-// ropeMemo has the tables of one list of positions by base and offset: layers
-// with the same constants share their tensors.
-type ropeMemo map[[2]float64]tables
+// ropeMemo has the tables of one list of positions by embedding and offset:
+// layers with the same constants share their tensors.
+type ropeMemo map[ropeKey]tables
 
-// tablesOf makes the tables of positions, each offset too far, [n, 1, d], or
-// takes them from ropes.
-func (e *Engine) tablesOf(ropes ropeMemo, theta float64, offset int, positions []int) (tables, error) {
-	key := [2]float64{theta, float64(offset)}
+type ropeKey struct {
+	spec   ropeSpec
+	offset int
+}
+
+// tablesOf makes a layer's tables of positions, each offset too far, [n, 1, d],
+// or takes them from ropes.
+func (e *Engine) tablesOf(ropes ropeMemo, layer, offset int, positions []int) (tables, error) {
+	spec := ropeOf(e.arch, layer)
+	key := ropeKey{spec, offset}
 	if t, ok := ropes[key]; ok {
 		return t, nil
 	}
-	d := e.arch.HeadDim
 	var cos, sin []float64
 	for _, pos := range positions {
-		c, s := ropeTable(e.set.dtype, theta, pos+offset, d)
+		c, s := ropeTable(e.set.dtype, spec, pos+offset)
 		cos, sin = append(cos, c...), append(sin, s...)
 	}
 	var t tables
@@ -115,7 +120,7 @@ func (e *Engine) tablesOf(ropes ropeMemo, theta float64, offset int, positions [
 		from []float64
 	}{{&t.cos, cos}, {&t.sin, sin}} {
 		var err error
-		if *side.to, err = upload(e.dev, side.from, len(positions), 1, d); err != nil {
+		if *side.to, err = upload(e.dev, side.from, len(positions), 1, spec.dim); err != nil {
 			return tables{}, err
 		}
 	}

@@ -19,9 +19,9 @@ func probedParts() []engine.Part {
 }
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
-func (e *Engine) probedGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := e.decodeNodes(in)
-	return append([]*graph.Node{l.out, k, v}, l.places()...)
+func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
+	l, cache := g.decodeNodes(in)
+	return append(append([]*graph.Node{l.out}, cache.nodes()...), l.places()...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV

@@ -1,33 +1,53 @@
 package reference
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
 
-// ropeTable returns cos and sin of the rotary embedding for one position, headDim
+// ropeSpec is a rotary embedding: its base, the dimension of the heads, how many
+// of their pairs turn and what divides the frequencies.
+type ropeSpec struct {
+	theta      float64
+	dim, pairs int
+	factor     float64
+}
+
+// ropeOf is the rotary embedding of a layer.
+func ropeOf(a engine.Arch, layer int) ropeSpec {
+	l, dim := a.PerLayer[layer], a.HeadDimOf(layer)
+	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1)}
+}
+
+// ropeTable returns cos and sin of the rotary embedding for one position, dim
 // values each, the second half repeating the first (Su et al. 2021,
-// arXiv:2104.09864, in the half-split layout of Qwen2RotaryEmbedding).
+// arXiv:2104.09864, in the half-split layout of Qwen2RotaryEmbedding). Pairs that
+// don't turn have 1 and 0.
 //
 // In float32 every intermediate is rounded where transformers rounds it:
 // inv_freq = 1 / base^(2i/d), the angle position * inv_freq, and cos and sin;
 // at angle 10⁴ that rounding alone is 5e-4, so a table computed in float64
 // would not be the same model.
-func ropeTable(d DType, theta float64, position, headDim int) (cos, sin []float64) {
-	cos, sin = make([]float64, headDim), make([]float64, headDim)
-	half := headDim / 2
+func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
+	cos, sin = make([]float64, spec.dim), make([]float64, spec.dim)
+	half := spec.dim / 2
 	for i := range half {
-		var c, s float64
-		if d == Float32 {
-			exponent := float32(2*i) / float32(headDim)
+		c, s := 1.0, 0.0
+		switch {
+		case i >= spec.pairs:
+		case d == Float32:
+			exponent := float32(2*i) / float32(spec.dim)
 			// torch raises a Python float, taken as float32, to a float32 power.
-			inv := 1 / float32(math.Pow(float64(float32(theta)), float64(exponent)))
+			inv := 1 / float32(math.Pow(float64(float32(spec.theta)), float64(exponent))) / float32(spec.factor)
 			angle := float32(position) * inv
 			c = float64(float32(math.Cos(float64(angle))))
 			s = float64(float32(math.Sin(float64(angle))))
-		} else {
-			angle := float64(position) * math.Pow(theta, -float64(2*i)/float64(headDim))
+		default:
+			angle := float64(position) * math.Pow(spec.theta, -float64(2*i)/float64(spec.dim)) / spec.factor
 			c, s = math.Cos(angle), math.Sin(angle)
 		}
 		cos[i], cos[i+half] = c, c

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// plainRope is the default rotary embedding.
+func plainRope(theta float64, dim int) ropeSpec { return ropeSpec{theta, dim, dim / 2, 1} }
+
 // TestRopeTableMatchesTorch: bits of cos and sin from torch 2.15 by the formulas
 // of transformers 5.13.1's Qwen2RotaryEmbedding.
 func TestRopeTableMatchesTorch(t *testing.T) {
@@ -27,8 +30,8 @@ func TestRopeTableMatchesTorch(t *testing.T) {
 			[]uint32{0xbf4d7b7b, 0x3ecdfd50, 0xbd9ed48a, 0xbf4f4758, 0xbf7cef9f, 0xbf4ffce8, 0x3f5009c1, 0x3e2beed9}},
 	} {
 		t.Run(fmt.Sprintf("theta %g position %d", c.theta, c.position), func(t *testing.T) {
-			cos, sin := ropeTable(Float32, c.theta, c.position, c.dim)
-			exactCos, exactSin := ropeTable(Float64, c.theta, c.position, c.dim)
+			cos, sin := ropeTable(Float32, plainRope(c.theta, c.dim), c.position)
+			exactCos, exactSin := ropeTable(Float64, plainRope(c.theta, c.dim), c.position)
 			require.Len(t, cos, c.dim)
 			require.Len(t, sin, c.dim)
 			var apart float64
@@ -55,7 +58,7 @@ func TestRopeTableMatchesTorch(t *testing.T) {
 // TestRopeTableFloat64 compares with cos and sin of angles worked out by hand:
 // theta^(-2i/d) = 10000^(-i/2) = 1, 0.01 for d = 4.
 func TestRopeTableFloat64(t *testing.T) {
-	cos, sin := ropeTable(Float64, 10000, 3, 4)
+	cos, sin := ropeTable(Float64, plainRope(10000, 4), 3)
 	for i, angle := range []float64{3, 0.03, 3, 0.03} {
 		if !(math.Abs(cos[i]-math.Cos(angle)) < 1e-15) || !(math.Abs(sin[i]-math.Sin(angle)) < 1e-15) {
 			t.Errorf("element %d: got %v, %v for angle %v", i, cos[i], sin[i], angle)

@@ -50,33 +50,36 @@ func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Ten
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
-		k, err := graph.DonateTensorBuffer(r.cache.k[n], e.dev.backend, 0)
-		if err != nil {
-			return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
+		var own []any
+		for _, t := range r.cache.layer(n) {
+			donated, err := graph.DonateTensorBuffer(*t, e.dev.backend, 0)
+			if err != nil {
+				return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
+			}
+			own = append(own, donated)
 		}
-		v, err := graph.DonateTensorBuffer(r.cache.v[n], e.dev.backend, 0)
-		if err != nil {
-			return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
-		}
-		step, inside := e.decode, w.inside != nil && w.inside(n)
+		step, inside := e.graphs[n].decode, w.inside != nil && w.inside(n)
 		if inside {
-			step = e.probed
+			step = e.graphs[n].probed
 		}
-		out, err := e.decodeLayer(step, n, x, r.last[n], k, v)
+		out, err := e.decodeLayer(step, n, x, r.last[n], r.cache, own)
 		if err != nil {
 			return nil, err
 		}
-		r.cache.k[n], r.cache.v[n] = out[1], out[2]
+		places := out[1+len(own):]
+		for i, t := range r.cache.layer(n) {
+			*t = out[1+i]
+		}
 		if err := x.FinalizeAll(); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: input: %w", n, err)
 		}
 		if x = out[0]; !inside {
 			continue
 		}
-		if err := w.parts(n, out[3:]); err != nil {
+		if err := w.parts(n, places); err != nil {
 			return nil, err
 		}
-		if err := finalize(out[3:]...); err != nil {
+		if err := finalize(places...); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: probes: %w", n, err)
 		}
 	}

@@ -90,7 +90,7 @@ func modelTensors(a engine.Arch) []slot {
 		all = append(all, slot{headName, []int{a.Vocab, a.Hidden}})
 	}
 	for n := range a.Layers {
-		for _, s := range layerSlots(a) {
+		for _, s := range layerSlots(a, kindOf(a, n)) {
 			all = append(all, slot{layerPrefix(n) + s.name, s.shape})
 		}
 	}

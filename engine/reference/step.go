@@ -7,26 +7,31 @@ import (
 
 // decodeGraph is one decoder layer on one token. Its inputs are x [1, H]; the
 // tables cos and sin for q, then for k, [1, 1, d]; the last position to attend
-// to and the position to write, int32 scalars; eps; the KV cache; the weights.
-// Its outputs are the layer's output [1, H] and the new cache.
-func (e *Engine) decodeGraph(in []*graph.Node) []*graph.Node {
-	l, k, v := e.decodeNodes(in)
-	return []*graph.Node{l.out, k, v}
+// to and the position to write, int32 scalars; eps; the KV cache; where scales are
+// another layer's, those; the weights. Its outputs are the layer's output [1, H]
+// and the new cache.
+func (g *layerGraphs) decodeGraph(in []*graph.Node) []*graph.Node {
+	l, cache := g.decodeNodes(in)
+	return append([]*graph.Node{l.out}, cache.nodes()...)
 }
 
 // decodeNodes is decodeGraph with all places of the layer.
-func (e *Engine) decodeNodes(in []*graph.Node) (l layerNodes, k, v *graph.Node) {
+func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedCache) {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	pos, at, eps := c.take(), c.take(), c.take()
-	k, v = c.take(), c.take()
-	l = decoderLayer(e.arch, c.params(e.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
-		k, v = writeCache(k, newK, at), writeCache(v, newV, at)
-		return attendCache(q, k, v, pos)
+	cache = g.takeCache(&c)
+	var scales *storedCache
+	if g.foreignScales {
+		scales = &storedCache{kScale: c.take(), vScale: c.take()}
+	}
+	l = g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+		cache = g.write(cache, newK, newV, at)
+		return g.attend(q, cache, scales, pos)
 	})
-	return l, k, v
+	return l, cache
 }
 
 // tables are one position's rotary tables on the backend.
@@ -42,25 +47,21 @@ type place struct {
 // places makes the places of all layers for one position. Layers with the same
 // constants share their tensors.
 func (e *Engine) places(s schedule, pos int) ([]place, error) {
-	type key struct {
-		theta    float64
-		position int
-	}
-	ropes := map[key]tables{}
-	rope := func(theta float64, position int) (tables, error) {
-		if t, ok := ropes[key{theta, position}]; ok {
+	ropes := ropeMemo{} // offsets are positions here
+	rope := func(spec ropeSpec, position int) (tables, error) {
+		if t, ok := ropes[ropeKey{spec, position}]; ok {
 			return t, nil
 		}
-		cos, sin := ropeTable(e.set.dtype, theta, position, e.arch.HeadDim)
+		cos, sin := ropeTable(e.set.dtype, spec, position)
 		var t tables
 		var err error
-		if t.cos, err = upload(e.dev, cos, 1, 1, e.arch.HeadDim); err != nil {
+		if t.cos, err = upload(e.dev, cos, 1, 1, spec.dim); err != nil {
 			return t, err
 		}
-		if t.sin, err = upload(e.dev, sin, 1, 1, e.arch.HeadDim); err != nil {
+		if t.sin, err = upload(e.dev, sin, 1, 1, spec.dim); err != nil {
 			return t, err
 		}
-		ropes[key{theta, position}] = t
+		ropes[ropeKey{spec, position}] = t
 		return t, nil
 	}
 	slot := s.base + pos
@@ -70,13 +71,13 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	}
 	ps := make([]place, e.arch.Layers)
 	for n := range ps {
-		theta := e.arch.PerLayer[n].RopeTheta
+		spec := ropeOf(e.arch, n)
 		rotQ, rotK := s.rotation(n, pos)
 		p := place{pos: here, at: here}
-		if p.q, err = rope(theta, rotQ); err != nil {
+		if p.q, err = rope(spec, rotQ); err != nil {
 			return nil, err
 		}
-		if p.k, err = rope(theta, rotK); err != nil {
+		if p.k, err = rope(spec, rotK); err != nil {
 			return nil, err
 		}
 		if at := s.write(n, pos); at != slot {
@@ -89,11 +90,15 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	return ps, nil
 }
 
-// decodeLayer runs layer n on x at a place, by the graph step: e.decode or
-// another with its inputs. k and v are the layer's cache: a tensor, which stays
-// valid, or a donation.
-func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, k, v any) ([]*tensors.Tensor, error) {
-	args := make([]any, 0, 10+len(e.layers[n]))
-	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n], k, v)
+// decodeLayer runs layer n on x at a place, by the graph step: its decode or
+// another with its inputs. own is the layer's part of the cache: tensors, which
+// stay valid, or donations.
+func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, cache kvCache, own []any) ([]*tensors.Tensor, error) {
+	args := make([]any, 0, 14+len(e.layers[n]))
+	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n])
+	args = append(args, own...)
+	if shift := e.arch.PerLayer[n].ScaleShift; shift != 0 {
+		args = append(args, cache.kScale[n-shift], cache.vScale[n-shift])
+	}
 	return call(step, appendTensors(args, e.layers[n]))
 }

@@ -15,7 +15,7 @@ type uniformWeights struct{ arch engine.Arch }
 func (w uniformWeights) Arch() engine.Arch { return w.arch.Clone() }
 
 func (w uniformWeights) Tensor(name string) (engine.Tensor, error) {
-	for _, s := range append(layerSlots(w.arch), slot{embedName, []int{w.arch.Vocab, w.arch.Hidden}}, slot{finalNormName, []int{w.arch.Hidden}}) {
+	for _, s := range append(layerSlots(w.arch, kindOf(w.arch, 0)), slot{embedName, []int{w.arch.Vocab, w.arch.Hidden}}, slot{finalNormName, []int{w.arch.Hidden}}) {
 		if !strings.HasSuffix(name, s.name) {
 			continue
 		}

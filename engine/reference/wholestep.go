@@ -3,58 +3,105 @@ package reference
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/plumbline-go/plumbline/engine"
 )
+
+// cacheGroup are the layers whose keys and values have one shape, and so lie in
+// one tensor of the whole-step graph.
+type cacheGroup struct {
+	kvHeads, headDim int
+	layers           []int
+}
+
+// cacheGroups are the groups of an architecture, in the order of their first
+// layers. A model whose layers are all alike has one.
+func cacheGroups(a engine.Arch) []cacheGroup {
+	var groups []cacheGroup
+	for n := range a.Layers {
+		kv, d := a.KVHeadsOf(n), a.HeadDimOf(n)
+		i := slices.IndexFunc(groups, func(g cacheGroup) bool { return g.kvHeads == kv && g.headDim == d })
+		if i < 0 {
+			i, groups = len(groups), append(groups, cacheGroup{kvHeads: kv, headDim: d})
+		}
+		groups[i].layers = append(groups[i].layers, n)
+	}
+	return groups
+}
 
 // wholeStepGraph is one token through all layers and the final norm. It shares
 // the layer's arithmetic with the per-layer graph and none of the wiring: rows
-// are outputs of this graph, the cache of all layers is one tensor, and the
-// tables, constants and positions of all layers are stacked. Its inputs are x
-// [1, H]; tables [L, 4, d] (cos and sin for q, then for k); the position, int32
-// scalar, and the positions to write, int32 [L]; eps [L]; the caches of keys
-// and of values, [L, kv, C, d]; the final norm's weight and eps; the weights of
-// all layers. Its outputs are the rows [L+1, H], the last hidden state [1, H]
-// and the new caches.
+// are outputs of this graph, the cache of all layers of one shape is one tensor,
+// and the tables, constants and positions of all layers are stacked. Its inputs
+// are x [1, H]; per cache group the tables [G, 4, d] (cos and sin for q, then for
+// k) of its G layers; the position, int32 scalar, and the positions to write,
+// int32 [L]; eps [L]; per cache group the keys and the values, [G, kv, C, d]; the
+// final norm's weight and eps; the weights of all layers. Its outputs are the rows
+// [L+1, H], the last hidden state [1, H] and the new caches, keys before values.
 func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
-	x, stack, pos, at, eps := c.take(), c.take(), c.take(), c.take(), c.take()
-	keys, values := c.take(), c.take()
+	x := c.take()
+	groups := cacheGroups(e.arch)
+	type stacked struct{ tables, keys, values *graph.Node }
+	stacks := make([]stacked, len(groups))
+	for i := range groups {
+		stacks[i].tables = c.take()
+	}
+	pos, at, eps := c.take(), c.take(), c.take()
+	for i := range groups {
+		stacks[i].keys, stacks[i].values = c.take(), c.take()
+	}
 	finalNorm, finalEps := c.take(), c.take()
-	dims := keys.Shape().Dimensions
 
 	rows := []*graph.Node{x}
-	var newKeys, newValues []*graph.Node
+	newKeys, newValues := make([][]*graph.Node, len(groups)), make([][]*graph.Node, len(groups))
 	for n := range e.arch.Layers {
+		i, m := groupOf(groups, n)
+		group, stack := groups[i], stacks[i]
 		table := func(i int) *graph.Node {
-			return graph.Reshape(graph.Slice(stack, graph.AxisElem(n), graph.AxisElem(i)), 1, 1, e.arch.HeadDim)
+			return graph.Reshape(graph.Slice(stack.tables, graph.AxisElem(m), graph.AxisElem(i)), 1, 1, group.headDim)
 		}
 		cache := func(all *graph.Node) *graph.Node {
-			return graph.Reshape(graph.Slice(all, graph.AxisElem(n)), dims[1:]...)
+			return graph.Reshape(graph.Slice(all, graph.AxisElem(m)), all.Shape().Dimensions[1:]...)
 		}
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
-		x = decoderLayer(e.arch, c.params(e.slots), x, layerEps,
+		g := e.graphs[n]
+		x = g.layer(c.params(g.slots), x, layerEps,
 			rotary{table(0), table(1)}, rotary{table(2), table(3)},
 			func(q, k, v *graph.Node) *graph.Node {
-				k, v = writeCache(cache(keys), k, write), writeCache(cache(values), v, write)
-				newKeys, newValues = append(newKeys, k), append(newValues, v)
-				return attendCache(q, k, v, pos)
+				k, v = writeCache(cache(stack.keys), k, write), writeCache(cache(stack.values), v, write)
+				newKeys[i], newValues[i] = append(newKeys[i], k), append(newValues[i], v)
+				return g.attention().cache(q, k, v, pos)
 			}).out
 		rows = append(rows, x)
 	}
-	return []*graph.Node{
-		graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps),
-		graph.Stack(newKeys, 0), graph.Stack(newValues, 0),
+	out := []*graph.Node{graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps)}
+	for i := range groups {
+		out = append(out, graph.Stack(newKeys[i], 0), graph.Stack(newValues[i], 0))
 	}
+	return out
+}
+
+// groupOf is the group of a layer and its place in it.
+func groupOf(groups []cacheGroup, layer int) (group, place int) {
+	for i, g := range groups {
+		if at := slices.Index(g.layers, layer); at >= 0 {
+			return i, at
+		}
+	}
+	panic(fmt.Sprintf("reference: layer %d is in no cache group", layer))
 }
 
 // wholeStep is the outcome of the last step of a run of wholeStepGraph.
 type wholeStep struct{ rows, hidden *tensors.Tensor }
 
 // wholeRun is one sequence on its way through the whole-step graph. Its cache
-// has the keys of all layers in one tensor, and the values in another.
+// has the keys of a cache group in one tensor, and the values in another.
 type wholeRun struct {
 	e     *Engine
 	cache kvCache
@@ -62,13 +109,17 @@ type wholeRun struct {
 
 // newWholeCache is a cache of zeros for wholeRun.
 func (e *Engine) newWholeCache(capacity int) (kvCache, error) {
-	a := e.arch
-	keys, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
-	if err != nil {
-		return kvCache{}, err
+	var c kvCache
+	for _, g := range cacheGroups(e.arch) {
+		for _, side := range []*[]*tensors.Tensor{&c.k, &c.v} {
+			t, err := e.dev.zeros(len(g.layers), g.kvHeads, capacity, g.headDim)
+			if err != nil {
+				return kvCache{}, err
+			}
+			*side = append(*side, t)
+		}
 	}
-	values, err := e.dev.zeros(a.Layers, a.KVHeads, capacity, a.HeadDim)
-	return kvCache{k: []*tensors.Tensor{keys}, v: []*tensors.Tensor{values}}, err
+	return c, nil
 }
 
 // runWholeSteps runs the prompt token by token, one graph per token.
@@ -94,35 +145,38 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 	if err != nil {
 		return wholeStep{}, err
 	}
+	groups := cacheGroups(a)
 	var last wholeStep
 	for pos := from; pos < len(ids); pos++ {
 		if err := p.step(); err != nil {
 			return wholeStep{}, fmt.Errorf("reference: token %d: %w", pos, err)
 		}
-		var stack []float64
+		stacks := make([][]float64, len(groups))
 		writes := make([]int, a.Layers)
 		for n := range writes {
+			g, _ := groupOf(groups, n)
 			rotQ, rotK := s.rotation(n, pos)
 			for _, rot := range []int{rotQ, rotK} {
-				cos, sin := ropeTable(e.set.dtype, a.PerLayer[n].RopeTheta, rot, a.HeadDim)
-				stack = append(append(stack, cos...), sin...)
+				cos, sin := ropeTable(e.set.dtype, ropeOf(a, n), rot)
+				stacks[g] = append(append(stacks[g], cos...), sin...)
 			}
 			writes[n] = s.write(n, pos)
 		}
-		id := s.id(pos)
-		args, err := e.stepArgs(e.embed[id*a.Hidden:(id+1)*a.Hidden], stack, pos, writes)
+		args, err := e.stepArgs(e.embedding(s.id(pos)), groups, stacks, pos, writes)
 		if err != nil {
 			return wholeStep{}, err
 		}
-		keys, err := graph.DonateTensorBuffer(r.cache.k[0], e.dev.backend, 0)
-		if err != nil {
-			return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
+		args = append(args, epsAll)
+		for i := range groups {
+			for _, t := range []*tensors.Tensor{r.cache.k[i], r.cache.v[i]} {
+				donated, err := graph.DonateTensorBuffer(t, e.dev.backend, 0)
+				if err != nil {
+					return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
+				}
+				args = append(args, donated)
+			}
 		}
-		values, err := graph.DonateTensorBuffer(r.cache.v[0], e.dev.backend, 0)
-		if err != nil {
-			return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
-		}
-		args = append(args, epsAll, keys, values, e.finalNorm, e.finalEps)
+		args = append(args, e.finalNorm, e.finalEps)
 		for _, ts := range e.layers {
 			args = appendTensors(args, ts)
 		}
@@ -131,7 +185,9 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 			return wholeStep{}, err
 		}
 		last = wholeStep{out[0], out[1]}
-		r.cache.k[0], r.cache.v[0] = out[2], out[3]
+		for i := range groups {
+			r.cache.k[i], r.cache.v[i] = out[2+2*i], out[3+2*i]
+		}
 		if after == nil {
 			continue
 		}
@@ -142,14 +198,18 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 	return last, nil
 }
 
-func (e *Engine) stepArgs(embedding []float32, stack []float64, pos int, writes []int) ([]any, error) {
+func (e *Engine) stepArgs(embedding []float64, groups []cacheGroup, stacks [][]float64, pos int, writes []int) ([]any, error) {
 	x, err := upload(e.dev, embedding, 1, e.arch.Hidden)
 	if err != nil {
 		return nil, err
 	}
-	tables, err := upload(e.dev, stack, e.arch.Layers, 4, e.arch.HeadDim)
-	if err != nil {
-		return nil, err
+	args := []any{x}
+	for i, g := range groups {
+		tables, err := upload(e.dev, stacks[i], len(g.layers), 4, g.headDim)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, tables)
 	}
 	here, err := e.dev.index([]int{pos})
 	if err != nil {
@@ -159,7 +219,7 @@ func (e *Engine) stepArgs(embedding []float32, stack []float64, pos int, writes 
 	if err != nil {
 		return nil, err
 	}
-	return []any{x, tables, here, at}, nil
+	return append(args, here, at), nil
 }
 
 // CaptureWholeStep implements [engine.Reference]: the second composition of the
@@ -167,6 +227,9 @@ func (e *Engine) stepArgs(embedding []float32, stack []float64, pos int, writes 
 // are bit-identical to Capture's.
 func (e *Engine) CaptureWholeStep(ctx context.Context, ids []int) ([][]float64, error) {
 	if err := e.checkIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := e.needDense("a whole step in one graph"); err != nil {
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][]float64, error) {
@@ -194,6 +257,9 @@ func (e *Engine) wholeRows(last wholeStep) ([][]float64, error) {
 // the whole-step graph, from a run of its own.
 func (e *Engine) LastHidden(ctx context.Context, ids []int) ([]float64, error) {
 	if err := e.checkIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := e.needDense("a whole step in one graph"); err != nil {
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([]float64, error) {

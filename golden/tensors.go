@@ -1,0 +1,171 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+)
+
+// TensorSchema is the manifest schema of a set of tensors.
+const TensorSchema = "plumbline-golden-tensors-v1"
+
+// TensorManifest is the provenance of a set of tensors.
+type TensorManifest struct {
+	Schema     string       `json:"schema"`
+	Set        string       `json:"set"`
+	Goldens    FolderHashes `json:"goldens"`
+	Checkpoint FolderHashes `json:"checkpoint"`
+	Cases      []string     `json:"cases"`
+	Reference  Reference    `json:"reference"`
+	Arithmetic Arithmetic   `json:"arithmetic"`
+	Recorder   Recorder     `json:"recorder"`
+	Passes     int          `json:"passes"`
+	Precision  struct {
+		Measure string `json:"measure"`
+		// Cases has, per case and tensor, the error of its worst row.
+		Cases map[string]map[string]float64 `json:"cases"`
+	} `json:"precision"`
+}
+
+// TensorSet is a golden set of places inside a model at some positions: per case
+// NAME.json, which says which, and NAME.safetensors.
+type TensorSet struct {
+	Manifest *TensorManifest
+	fsys     fs.FS
+}
+
+// TensorCase is one prompt of a TensorSet.
+type TensorCase struct {
+	TokenIDs []int `json:"token_ids"`
+	// ForcedIDs are the tokens that the run went on with; its last was not run.
+	// OutputIDs are those that the reference would have chosen in their place.
+	ForcedIDs []int `json:"forced_ids"`
+	OutputIDs []int `json:"output_ids"`
+	// Positions are those of the tensors' rows, in the prompt followed by the
+	// forced tokens. "logits" has one row per forced token instead.
+	Positions []int  `json:"positions"`
+	Why       string `json:"why"`
+	// Tensors are [rows][width] by the name of a probe.
+	Tensors map[string][][]float32 `json:"-"`
+}
+
+// OpenTensors opens the set called name in fsys, as [Open] does a set of dumps.
+func OpenTensors(fsys fs.FS, name string) (*TensorSet, error) {
+	file := name + ".manifest.json"
+	data, err := readManifest(fsys, file)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var m TensorManifest
+	if err := dec.Decode(&m); err != nil {
+		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + TensorSchema}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	}
+	if m.Schema != TensorSchema || m.Set != name {
+		return nil, &ManifestError{file, "schema and set", m.Schema + " " + m.Set, TensorSchema + " " + name}
+	}
+	if err := (provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}).check(file, m.Goldens.Files, m.Checkpoint.Files); err != nil {
+		return nil, err
+	}
+	dumps, err := fs.Sub(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	return &TensorSet{Manifest: &m, fsys: dumps}, nil
+}
+
+// Verify holds every golden and the checkpoint to the manifest, orphans and
+// missing files included, and reads each case.
+func (s *TensorSet) Verify(checkpoint fs.FS) []Problem {
+	out := folder(s.fsys, s.Manifest.Goldens)
+	out = append(out, folder(checkpoint, s.Manifest.Checkpoint)...)
+	var want []string
+	for _, c := range s.Manifest.Cases {
+		want = append(want, c+".json", c+".safetensors")
+	}
+	for _, name := range sortedKeys(s.Manifest.Goldens.Files) {
+		if !slices.Contains(want, name) {
+			out = append(out, Problem{s.Manifest.Goldens.Folder + "/" + name, "goldens.files", "no case's file", "files of the manifest's cases only"})
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, c := range s.Manifest.Cases {
+		if _, err := s.Case(c); err != nil {
+			out = append(out, Problem{s.Manifest.Goldens.Folder + "/" + c, "case", err.Error(), "a readable one"})
+		}
+	}
+	return out
+}
+
+// Replaced returns the set with its folder changed and its manifest as it was.
+func (s *TensorSet) Replaced(change func(fs.FS) (fs.FS, error)) (*TensorSet, error) {
+	fsys, err := change(s.fsys)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	return &TensorSet{Manifest: s.Manifest, fsys: fsys}, nil
+}
+
+// Case reads a case, held to its hashes.
+func (s *TensorSet) Case(name string) (TensorCase, error) {
+	var c TensorCase
+	data, err := s.read(name + ".json")
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("golden: %s.json: %w", name, err)
+	}
+	if data, err = s.read(name + ".safetensors"); err != nil {
+		return c, err
+	}
+	file, err := dumpfmt.NewSafetensors(bytes.NewReader(data), int64(len(data)), name+".safetensors")
+	if err != nil {
+		return c, fmt.Errorf("golden: %w", err)
+	}
+	if len(c.ForcedIDs) != len(c.OutputIDs) {
+		return c, fmt.Errorf("golden: %s.json: got %d forced tokens, want one per output token, %d", name, len(c.ForcedIDs), len(c.OutputIDs))
+	}
+	c.Tensors = map[string][][]float32{}
+	for _, t := range file.Tensors() {
+		rows := len(c.Positions)
+		if t.Name == "logits" {
+			rows = len(c.OutputIDs)
+		}
+		if len(t.Shape) != 2 || t.Shape[0] != rows || t.Shape[1] < 1 {
+			return c, fmt.Errorf("golden: %s: tensor %s: got shape %v, want %d rows", file.File(), t.Name, t.Shape, rows)
+		}
+		flat, err := file.Float32s(t.Name)
+		if err != nil {
+			return c, fmt.Errorf("golden: %w", err)
+		}
+		all := make([]float32, rows*t.Shape[1])
+		if _, err := flat.ReadValues(all, 0); err != nil {
+			return c, fmt.Errorf("golden: %w", err)
+		}
+		c.Tensors[t.Name] = slices.Collect(slices.Chunk(all, t.Shape[1]))
+	}
+	return c, nil
+}
+
+func (s *TensorSet) read(file string) ([]byte, error) {
+	data, err := fs.ReadFile(s.fsys, file)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	if p := compare(s.Manifest.Goldens.Folder+"/"+file, data, s.Manifest.Goldens.Files[file]); p != nil {
+		return nil, p
+	}
+	return data, nil
+}
