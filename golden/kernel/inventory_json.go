@@ -47,6 +47,9 @@ type opJSON struct {
 	KV    bool   `json:"kv"`
 }
 
+// maxLayers is far beyond any model.
+const maxLayers = 1 << 16
+
 // maxInventoryFile is far beyond any inventory or configuration.
 const maxInventoryFile = 16 << 20
 
@@ -100,8 +103,8 @@ func Parse(name string, data []byte) (*Inventory, error) {
 		index[n] = len(inv.Types)
 		inv.Types = append(inv.Types, LayerType{n, t.Heads, t.KVHeads, t.HeadDim})
 	}
-	if f.Layers < 0 || f.Layers > maxTensors {
-		return nil, fmt.Errorf("kernel: inventory %s: layers: got %d, want 1 to %d", name, f.Layers, maxTensors)
+	if f.Layers < 0 || f.Layers > maxLayers {
+		return nil, fmt.Errorf("kernel: inventory %s: layers: got %d, want 1 to %d", name, f.Layers, maxLayers)
 	}
 	if len(f.Pattern) == 0 && len(inv.Types) == 1 {
 		f.Pattern = []string{inv.Types[0].Name}
@@ -147,18 +150,18 @@ func Parse(name string, data []byte) (*Inventory, error) {
 
 // configJSON is what a checkpoint's config.json tells about attention.
 type configJSON struct {
-	ModelType         string      `json:"model_type"`
-	Layers            int         `json:"num_hidden_layers"`
-	Hidden            int         `json:"hidden_size"`
-	Heads             int         `json:"num_attention_heads"`
-	KVHeads           *int        `json:"num_key_value_heads"`
-	HeadDim           *int        `json:"head_dim"`
-	LayerTypes        []string    `json:"layer_types"`
-	Pattern           *int        `json:"sliding_window_pattern"`
-	GlobalKVHeads     *int        `json:"num_global_key_value_heads"`
-	GlobalHeadDim     *int        `json:"global_head_dim"`
-	AttentionKEqV     bool        `json:"attention_k_eq_v"`
-	TextConfig        *configJSON `json:"text_config"`
+	ModelType     string      `json:"model_type"`
+	Layers        int         `json:"num_hidden_layers"`
+	Hidden        int         `json:"hidden_size"`
+	Heads         int         `json:"num_attention_heads"`
+	KVHeads       *int        `json:"num_key_value_heads"`
+	HeadDim       *int        `json:"head_dim"`
+	LayerTypes    []string    `json:"layer_types"`
+	Pattern       *int        `json:"sliding_window_pattern"`
+	GlobalKVHeads *int        `json:"num_global_key_value_heads"`
+	GlobalHeadDim *int        `json:"global_head_dim"`
+	AttentionKEqV bool        `json:"attention_k_eq_v"`
+	TextConfig    *configJSON `json:"text_config"`
 }
 
 const (
@@ -189,7 +192,7 @@ func FromConfig(name string, data []byte) (*Inventory, error) {
 	bad := func(what string, got, want any) error {
 		return fmt.Errorf("kernel: config %s: %s: got %v, want %v", name, what, got, want)
 	}
-	if c.Layers <= 0 || c.Layers > 1<<20 || c.Heads <= 0 {
+	if c.Layers <= 0 || c.Layers > maxLayers || c.Heads <= 0 {
 		return nil, bad("size", fmt.Sprintf("%d layers, %d heads", c.Layers, c.Heads), "num_hidden_layers and num_attention_heads")
 	}
 	or := func(p *int, otherwise int) int {

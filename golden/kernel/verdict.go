@@ -105,7 +105,7 @@ type Judge struct {
 	last    []*float64 // the bound op's nRMSE at the last step, by layer
 	next    int
 	kinds   map[Kind][]Finding
-	legacy  int  // rows whose nRMSE equals the legacy formula
+	legacy  int // rows whose nRMSE equals the legacy formula
 	nonzero int
 	stats   bool // any row came from tensors
 }
