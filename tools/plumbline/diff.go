@@ -185,10 +185,7 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 	defer task.End()
 	each := func(r kernel.Row) error {
 		if d.grid != nil && r.Op == d.inv.BoundOp {
-			d.grid[r.Layer][r.Position] = math.NaN()
-			if r.Compared() {
-				d.grid[r.Layer][r.Position] = r.NRMSE
-			}
+			d.grid[r.Layer][r.Position] = plotted(r)
 		}
 		if table != nil {
 			if err := table.Write(r); err != nil {
@@ -219,6 +216,17 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 	}
 	d.script, d.verdict = judge.Verdicts()
 	return nil
+}
+
+// plotted is a row's nRMSE; no number where there is none, not the script's 0.
+func plotted(r kernel.Row) float64 {
+	switch {
+	case !r.Compared():
+		return math.NaN()
+	case r.Stats != nil:
+		return r.Stats.RelativeL2()
+	}
+	return r.NRMSE
 }
 
 // lookAtHeads reads the tensors again that decided, head by head.

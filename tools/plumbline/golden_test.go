@@ -34,6 +34,7 @@ func TestOutput(t *testing.T) {
 		{"help", exitDone, []string{"--help"}},
 		{"gate-help", exitDone, []string{"gate", "--help"}},
 		{"bisect-help", exitDone, []string{"bisect", "--help"}},
+		{"diff-help", exitDone, []string{"diff", "--help"}},
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"logits-help", exitDone, []string{"logits", "--help"}},

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/palette"
+	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -61,56 +62,30 @@ func Lines(w io.Writer, f Format, g Grid) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	p := plot.New()
-	p.Title.Text = g.Title
-	p.X.Label.Text, p.Y.Label.Text = "decode step", g.Quantity
-	low, high := math.Inf(1), math.Inf(-1)
-	reach := func(y float64) bool {
-		if !(y > 0) || math.IsInf(y, 1) {
-			return false
-		}
-		low, high = min(low, y), max(high, y)
-		return true
-	}
+	p := newPlot(g.Title, "decode step", g.Quantity)
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.TextStyle.Font.Size = vg.Points(8)
+	var span span
 	colours := hues(len(g.Values))
 	for layer, row := range g.Values {
-		var run plotter.XYs
-		flush := func() error {
-			if len(run) == 0 {
-				return nil
-			}
+		named := len(g.Values) <= 8 || layer == 0 || layer%6 == 5 || layer == len(g.Values)-1
+		for _, run := range runs(g.Steps, row, &span) {
 			l, points, err := plotter.NewLinePoints(run)
 			if err != nil {
 				return fmt.Errorf("plot: layer %d: %w", layer, err)
 			}
-			l.Color, points.Color, points.Radius = colours[layer], colours[layer], vg.Points(1.5)
-			points.Shape = draw.CircleGlyph{}
+			l.Color, points.Color = colours[layer], colours[layer]
+			points.Radius, points.Shape = vg.Points(1.5), draw.CircleGlyph{}
 			p.Add(l, points)
-			if layer == 0 || layer == len(g.Values)-1 || len(g.Values) <= 8 || layer%6 == 5 {
+			if named {
 				p.Legend.Add("layer "+strconv.Itoa(layer), l)
+				named = false // once, whatever the gaps
 			}
-			run = nil
-			return nil
-		}
-		labelled := false
-		for i, y := range row {
-			if reach(y) {
-				run = append(run, plotter.XY{X: float64(g.Steps[i]), Y: y})
-				continue
-			}
-			if err := flush(); err != nil {
-				return err
-			}
-			labelled = true
-		}
-		_ = labelled
-		if err := flush(); err != nil {
-			return err
 		}
 	}
+	first, last := float64(g.Steps[0]), float64(g.Steps[len(g.Steps)-1])
 	if g.Limit > 0 {
-		reach(g.Limit)
-		first, last := float64(g.Steps[0]), float64(g.Steps[len(g.Steps)-1])
+		span.reach(g.Limit)
 		limit, err := plotter.NewLine(plotter.XYs{{X: first, Y: g.Limit}, {X: last, Y: g.Limit}})
 		if err != nil {
 			return fmt.Errorf("plot: limit: %w", err)
@@ -119,31 +94,83 @@ func Lines(w io.Writer, f Format, g Grid) error {
 		p.Add(limit)
 		p.Legend.Add("limit "+strconv.FormatFloat(g.Limit, 'g', -1, 64), limit)
 	}
-	if low <= high { // a logarithmic axis needs something positive
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		p.Y.Min, p.Y.Max = low/1.5, high*1.5
-	} else {
-		p.Y.Min, p.Y.Max = 0, 1
+	p.Y.Min, p.Y.Max = 0, 1
+	if span.any { // a logarithmic axis needs something positive
+		p.Y.Scale, p.Y.Min, p.Y.Max = plot.LogScale{}, span.low/1.5, span.high*1.5
+		p.Y.Tick.Marker = plot.ConstantTicks(logTicks(p.Y.Min, p.Y.Max))
 	}
-	p.X.Min, p.X.Max = float64(g.Steps[0]), float64(g.Steps[len(g.Steps)-1])
-	if p.X.Min == p.X.Max {
-		p.X.Min, p.X.Max = p.X.Min-0.5, p.X.Max+0.5
+	p.X.Min, p.X.Max = first, last
+	if first == last {
+		p.X.Min, p.X.Max = first-0.5, last+0.5
 	}
-	p.Legend.Top = true
-	p.Legend.Left = true
-	p.Legend.TextStyle.Font.Size = vg.Points(8)
-	return render(w, f, p)
+	steps := ticks(len(g.Steps), func(i int) string { return strconv.Itoa(g.Steps[i]) })
+	for i := range steps {
+		steps[i].Value = float64(g.Steps[int(steps[i].Value)])
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(steps)
+	return render(w, f, func(c draw.Canvas) { p.Draw(c) })
 }
 
-// HeatMap draws layers over positions, coloured by value; what has no value is
-// grey.
+// span is the range of what was seen of positive, finite values.
+type span struct {
+	low, high float64
+	any       bool
+}
+
+// reach reports whether y is such a value.
+func (s *span) reach(y float64) bool {
+	if !(y > 0) || math.IsInf(y, 1) {
+		return false
+	}
+	if !s.any {
+		s.low, s.high, s.any = y, y, true
+	}
+	s.low, s.high = min(s.low, y), max(s.high, y)
+	return true
+}
+
+// runs are the pieces of a row between its gaps.
+func runs(steps []int, row []float64, s *span) []plotter.XYs {
+	var out []plotter.XYs
+	open := false
+	for i, y := range row {
+		if !s.reach(y) {
+			open = false
+			continue
+		}
+		if !open {
+			out = append(out, nil)
+			open = true
+		}
+		out[len(out)-1] = append(out[len(out)-1], plotter.XY{X: float64(steps[i]), Y: y})
+	}
+	return out
+}
+
+// logTicks are 1, 2 and 5 times the powers of ten within [low, high], labelled.
+func logTicks(low, high float64) []plot.Tick {
+	var out []plot.Tick
+	few := math.Log10(high/low) < 4
+	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
+		for _, m := range []float64{1, 2, 5} {
+			if x := m * math.Pow(10, e); x >= low && x <= high {
+				t := plot.Tick{Value: x}
+				if m == 1 || few {
+					t.Label = strconv.FormatFloat(x, 'g', 3, 64)
+				}
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// HeatMap draws layers over positions, coloured by value with a scale beside; a
+// NaN is grey, an infinity black.
 func HeatMap(w io.Writer, f Format, g Grid) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	p := plot.New()
-	p.Title.Text = g.Title
-	p.X.Label.Text, p.Y.Label.Text = "decode step", "layer"
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, row := range g.Values {
 		for _, z := range row {
@@ -156,27 +183,36 @@ func HeatMap(w io.Writer, f Format, g Grid) error {
 		low, high = 0, 1
 	}
 	if low == high {
-		high = low + max(math.Abs(low)*1e-6, 1e-12) // a palette needs a span
+		high = low + max(math.Abs(low)*1e-6, 1e-12) // a scale needs a span
 	}
-	colours := palette.Heat(64, 1)
-	h := plotter.NewHeatMap(cells{g}, colours)
+	colours := palette.Reverse(moreland.ExtendedBlackBody()) // dark is large
+	colours.SetMin(low)
+	colours.SetMax(high)
+
+	p := newPlot(g.Title, "decode step", "layer")
+	h := plotter.NewHeatMap(cells{g}, colours.Palette(255))
 	h.Min, h.Max = low, high
-	h.NaN = color.Gray{Y: 160}
-	h.Overflow, h.Underflow = color.Black, color.Gray{Y: 160}
+	h.NaN, h.Underflow, h.Overflow = color.Gray{Y: 160}, color.Gray{Y: 160}, color.Black
 	p.Add(h)
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks(len(g.Values), func(i int) string { return strconv.Itoa(i) }))
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks(len(g.Values), strconv.Itoa))
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(g.Steps), func(i int) string { return strconv.Itoa(g.Steps[i]) }))
-	p.Legend.Top = true
-	p.Legend.TextStyle.Font.Size = vg.Points(8)
-	for _, t := range []struct {
-		at int
-		z  float64
-	}{{63, high}, {32, (low + high) / 2}, {0, low}} {
-		p.Legend.Add(g.Quantity+" "+strconv.FormatFloat(t.z, 'e', 2, 64), swatch{colours.Colors()[t.at]})
-	}
-	p.Legend.YOffs = vg.Points(26) // above the cells, beside the title
-	p.Y.Padding = 0
-	return render(w, f, p)
+
+	scale := newPlot("", "", g.Quantity)
+	scale.Add(&plotter.ColorBar{ColorMap: colours, Vertical: true})
+	scale.HideX()
+	scale.Y.Padding = 0
+	return render(w, f, func(c draw.Canvas) {
+		const beside = 3 * vg.Centimeter
+		p.Draw(draw.Crop(c, 0, -beside, 0, 0))
+		scale.Draw(draw.Crop(c, c.Max.X-c.Min.X-beside+vg.Points(8), 0, 0, 0))
+	})
+}
+
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.Padding = vg.Points(6)
+	return p
 }
 
 // cells is a grid as the heat map asks for it: columns are positions.
@@ -187,15 +223,7 @@ func (c cells) Z(column, row int) float64 { return c.Values[row][column] }
 func (c cells) X(column int) float64      { return float64(column) }
 func (c cells) Y(row int) float64         { return float64(row) }
 
-// swatch is a colour in the legend.
-type swatch struct{ color.Color }
-
-func (s swatch) Thumbnail(c *draw.Canvas) {
-	points := []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Min.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Min.Y}}
-	c.FillPolygon(s.Color, c.ClipPolygonY(points))
-}
-
-// ticks labels at most about a dozen of n places.
+// ticks labels at most 16 of n places, by index.
 func ticks(n int, label func(int) string) []plot.Tick {
 	every := (n + 15) / 16
 	var out []plot.Tick
@@ -213,7 +241,7 @@ func hues(n int) []color.Color {
 	return palette.Rainbow(n, palette.Blue, palette.Red, 1, 0.85, 1).Colors()
 }
 
-func render(w io.Writer, f Format, p *plot.Plot) error {
+func render(w io.Writer, f Format, drawing func(draw.Canvas)) error {
 	var c interface {
 		vg.CanvasSizer
 		io.WriterTo
@@ -226,7 +254,7 @@ func render(w io.Writer, f Format, p *plot.Plot) error {
 	default:
 		return fmt.Errorf("plot: format: got %q, want %q or %q", f, SVG, PNG)
 	}
-	p.Draw(draw.New(c))
+	drawing(draw.Crop(draw.New(c), vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(8)))
 	if _, err := c.WriteTo(w); err != nil {
 		return fmt.Errorf("plot: %w", err)
 	}
