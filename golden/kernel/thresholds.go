@@ -31,7 +31,7 @@ func DefaultThresholds() Thresholds {
 			Why: "what the kernel promises with a quantised KV cache"}
 	}
 	return Thresholds{
-		Breach:    golden.ByHand(1e-3, "a difference that float32 rounding doesn't make in an attention tensor; kept through the sessions of one audit", handSet),
+		Breach:    golden.ByHand(1e-3, "more than float32 rounding makes of an attention tensor", handSet),
 		MaxAbs:    asserted(1.0, "max_abs_diff < 1.0"),
 		NRMSE:     asserted(0.15, "nrmse < 0.15"),
 		Drilldown: golden.Budget{Value: 0.10, Multiple: 2.0 / 3, Source: "the kernel bound on nRMSE", Why: "two thirds of it leave little room for more decode steps"},

@@ -96,8 +96,14 @@ func patch(ts *testscript.TestScript, _ bool, args []string) {
 func tensors(ts *testscript.TestScript, _ bool, args []string) {
 	shift, err := strconv.ParseFloat(args[1], 64)
 	ts.Check(err)
-	inv, err := kernel.Load(ts.MkAbs("small.json"))
-	ts.Check(err)
+	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), ts.MkAbs("small.json"), shift))
+}
+
+func writeTensorFolder(dir, inventory string, shift float64) error {
+	inv, err := kernel.Load(inventory)
+	if err != nil {
+		return err
+	}
 	for n := range inv.Len() {
 		k := inv.Key(n)
 		heads, width := inv.Shape(k)
@@ -105,10 +111,12 @@ func tensors(ts *testscript.TestScript, _ bool, args []string) {
 		for i := range heads * width {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i%5)-2+float32(shift)*float32(i%3)))
 		}
-		path := ts.MkAbs(filepath.Join(args[0], inv.FileOf(k)))
-		ts.Check(os.MkdirAll(filepath.Dir(path), 0o777))
-		ts.Check(os.WriteFile(path, b, 0o666))
+		path := filepath.Join(dir, inv.FileOf(k))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, b, 0o666)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func dumps(ts *testscript.TestScript, _ bool, args []string) {
