@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -280,26 +278,6 @@ func TestRawSizes(t *testing.T) {
 	wantUsage(t, err)
 	_, err = NewRaw(bytes.NewReader(nil), 0, testFile, math.MaxInt64)
 	wantUsage(t, err)
-}
-
-// What isn't a file with values is said, without blocking.
-func TestRawOfSomethingElse(t *testing.T) {
-	dir := t.TempDir()
-	pipe := filepath.Join(dir, "pipe")
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	var buf RawBuffer
-	for path, want := range map[string]string{dir: "file type: got d---------, want a regular file", pipe: "file type: got p---------, want a regular file"} {
-		_, err := OpenRaw(path, 1)
-		require.ErrorContains(t, err, want)
-		_, err = buf.Read(path, 1)
-		var f *FormatError
-		require.ErrorAs(t, err, &f)
-		require.ErrorContains(t, err, want)
-	}
-	_, err := buf.Read(filepath.Join(dir, "nothing"), 1)
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = OpenRaw(filepath.Join(dir, "nothing"), 1)
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // A lying length costs nothing: the size is checked first.

@@ -418,9 +418,31 @@ func TestKernelBoundIsNotTheLegacyFormula(t *testing.T) {
 	assert.Equal(t, kernel.Ambiguous, own.Class)
 }
 
+// BenchmarkCompareFolders reads folders of small files from the page cache: 8
+// positions, or with PLUMBLINE_BENCH_LARGE set 200, i.e. 48,000 files, 639 MB. MB/s
+// counts both sides.
 func BenchmarkCompareFolders(b *testing.B) {
-	inv, err := kernel.Gemma4().WithPositions(kernel.Steps(22, 1, 2, 3, 4, 5, 6, 7, 8))
+	steps := make([]int, 8)
+	if os.Getenv("PLUMBLINE_BENCH_LARGE") != "" {
+		steps = make([]int, 200)
+	}
+	for i := range steps {
+		steps[i] = i + 1
+	}
+	inv, err := kernel.Gemma4().WithPositions(kernel.Steps(22, steps...))
 	require.NoError(b, err)
+	benchmarkCompare(b, inv)
+}
+
+// BenchmarkCompareLargeTensor streams one tensor of 256 MB per side, on one core.
+func BenchmarkCompareLargeTensor(b *testing.B) {
+	inv := &kernel.Inventory{Name: "large", Types: []kernel.LayerType{{Name: "a", Heads: 64, KVHeads: 1, HeadDim: 1 << 20}}, Layers: []int{0},
+		Ops: kernel.StandardOps()[3:], Positions: kernel.Steps(1, 1), File: "x.bin"}
+	require.NoError(b, inv.Validate())
+	benchmarkCompare(b, inv)
+}
+
+func benchmarkCompare(b *testing.B, inv *kernel.Inventory) {
 	ref, cand := writeRaw(b, inv)
 	var size int64
 	for i := range inv.Len() {
