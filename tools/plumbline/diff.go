@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -150,6 +152,9 @@ func runDiff(ctx context.Context, a *app, f diffFlags, changed map[string]bool) 
 		if sameFolder(f.ref, f.cand) {
 			d.verdict.Power = append(d.verdict.Power, "the reference and the candidate are the same folder: nothing can differ")
 		}
+		if err := d.notLookedAt(); err != nil {
+			return err
+		}
 	}
 	if err := d.writeFiles(a); err != nil {
 		return err
@@ -248,6 +253,48 @@ func (d *diffReport) lookAtHeads(ctx context.Context, folders [2]kernel.Source) 
 		return look("largest nRMSE", k)
 	}
 	return nil
+}
+
+// notLookedAt says when a folder holds more files than the inventory names, such as
+// those of other positions.
+func (d *diffReport) notLookedAt() error {
+	if d.inv.Tensor != "" || strings.ContainsRune(d.inv.File, filepath.Separator) {
+		return nil // archives, or folders in the folder
+	}
+	for _, side := range [][2]string{{"reference", d.flags.ref}, {"candidate", d.flags.cand}} {
+		n, err := countFiles(side[1], filepath.Ext(d.inv.File))
+		if err != nil {
+			return err
+		}
+		if n > d.inv.Len() {
+			d.verdict.Power = append(d.verdict.Power, fmt.Sprintf("the %s's folder holds %d files, the inventory names %d: the others weren't looked at (--steps, --inventory)",
+				side[0], n, d.inv.Len()))
+		}
+	}
+	return nil
+}
+
+// countFiles counts names with an extension, in constant memory.
+func countFiles(dir, ext string) (int, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	for n := 0; ; {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			if filepath.Ext(name) == ext {
+				n++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
 }
 
 // worstBound is the tensor with the largest nRMSE of the bound op.

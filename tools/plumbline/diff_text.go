@@ -94,8 +94,8 @@ func (d *diffReport) own(line liner, reproduce string) {
 	v, inv := d.verdict, d.inv
 	line("\n=== PLUMBLINE ===")
 	line("conclusion: %s%s", v.Conclusion, classSuffix(v.Class))
-	line("compared: %d of %d tensors (inventory %s: %d layers x %d positions x %d ops)", v.Compared, v.Expected,
-		dumpfmt.Printable(inv.Name), len(inv.Layers), len(inv.Positions), len(inv.Ops))
+	line("compared: %d of %d tensors (inventory %s: %s x %s x %s)", v.Compared, v.Expected,
+		dumpfmt.Printable(inv.Name), plural(len(inv.Layers), "layer"), plural(len(inv.Positions), "position"), plural(len(inv.Ops), "op"))
 	line("missing %d, of another size %d, unreadable %d, non-finite %d, all-zero reference %d, without any difference %d",
 		v.Missing, v.WrongSize, v.Unreadable, v.NonFinite, v.ZeroReference, v.Identical)
 	first := "none"

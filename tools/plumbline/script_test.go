@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 //	dumps DIR float|int8 NAME…  write a dump folder with a small case per name
 //	cut FILE N                  keep the first N bytes
 //	patch FILE OFFSET HEX       overwrite bytes
-//	tensors DIR SHIFT           write the tensors of small.json, each value SHIFT off
+//	tensors DIR SHIFT [INV]     write the tensors of small.json, or INV, with values up to 2*SHIFT off
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
@@ -91,14 +91,18 @@ func patch(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(errors.Join(err, f.Close()))
 }
 
-// tensors writes raw files for the inventory in small.json: 2 layers, 2 positions,
-// q of 2 x 4 values (layer 1: 4 x 4) and k of 1 x 4.
 func tensors(ts *testscript.TestScript, _ bool, args []string) {
 	shift, err := strconv.ParseFloat(args[1], 64)
 	ts.Check(err)
-	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), ts.MkAbs("small.json"), shift))
+	inventory := "small.json"
+	if len(args) > 2 {
+		inventory = args[2]
+	}
+	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), ts.MkAbs(inventory), shift))
 }
 
+// writeTensorFolder writes raw files for an inventory: -2, -1, 0, 1, 2, …, and on
+// that 0, shift and 2*shift in turn.
 func writeTensorFolder(dir, inventory string, shift float64) error {
 	inv, err := kernel.Load(inventory)
 	if err != nil {
