@@ -93,6 +93,7 @@ func formats(t testing.TB) []format {
 		{"int32 logits", unhex(t, int32LogitsHex), openInt32Logits},
 		{"int32 logits, no rows", unhex(t, emptyLogitsHex), openInt32Logits},
 		{"safetensors", unhex(t, safetensorsHex), openSafetensorsBytes},
+		{"npy", unhex(t, npyHex), openNPYBytes},
 		{"engine file", []byte(`{"name": "e", "layers": "f32", "version": "1", "x": [true, null, {"y": -1.5e3}]}`), func(p []byte) error {
 			_, err := parseEngineFile(testFile, p)
 			return err

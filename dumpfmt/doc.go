@@ -17,6 +17,10 @@
 //     then rows*vocab float32 or int32. No rows is 16 bytes of zero. Which type
 //     it is follows from what the side declares, not from the bytes.
 //   - [Safetensors]: a u64 header length, a JSON header, the tensors.
+//   - [Raw]: float32 and nothing else; its caller knows how many. [RawBuffer] is for
+//     folders of many small ones.
+//   - [NPY] and [NPZ], numpy's files of one array and of named ones: float32 in
+//     row-major order.
 //   - [Folder]: engine.json for the side, and per case NAME.json with
 //     NAME.layers.bin, NAME.logits.bin and NAME.probes.safetensors. NAME has no
 //     control characters. Row i of the logits chose output token i, so there
@@ -29,9 +33,10 @@
 // a lying header costs nothing. Values are read by row or by chunk into the
 // caller's memory: a reader holds no more than a header, or one row where a
 // method says so. A file that a constructor accepted is well-formed as a whole,
-// with one exception: the scale of an int8 row is checked when the row is read
-// ([Int8Layers.CheckScales] reads them all). Values are not judged: NaN is
-// data here. Readers are safe for concurrent use.
+// with two exceptions: the scale of an int8 row is checked when the row is read
+// ([Int8Layers.CheckScales] reads them all); a member of an archive is checked
+// when it is opened. Values are not judged: NaN is data here. Readers are safe for
+// concurrent use.
 //
 // # Contract of the writers
 //
@@ -42,9 +47,10 @@
 //
 // # Errors
 //
-// [FormatError] is a broken file, [UnsupportedError] a file that may be right
-// but isn't handled here, [FingerprintError] a sound dump of another prompt,
-// [NoCasesError] a folder without a case, and [UsageError] a caller's mistake.
+// [FormatError] is a broken file ([SizeError] one of another size than its
+// tensor), [UnsupportedError] a file that may be right but isn't handled here,
+// [FingerprintError] a sound dump of another prompt, [NoCasesError] a folder
+// without a case, and [UsageError] a caller's mistake.
 // What the operating system reports (no such file, an I/O error) stays
 // reachable through errors.Is. An error's text is one line: names that would
 // not show as they stand are quoted ([Printable]).

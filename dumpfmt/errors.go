@@ -15,6 +15,9 @@ const (
 	formatEngineFile  = "engine file"
 	formatCaseFile    = "case file"
 	formatFolder      = "dump folder"
+	formatRaw         = "float32 file"
+	formatNPY         = "npy file"
+	formatNPZ         = "npz file"
 )
 
 // whatBytes is the subject of a file that is too short: Got of Want bytes

@@ -10,7 +10,7 @@ import (
 const pairChunk = 64 << 10
 
 // Float32Reader yields a stored run of float32 by flat index. [FloatLayers],
-// [FloatLogits] and [Safetensors.Float32s] offer it.
+// [FloatLogits], [Safetensors.Float32s], [Raw] and [NPY] offer it.
 type Float32Reader interface {
 	// Len is the number of values.
 	Len() int64

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/big"
 	"math/bits"
@@ -29,8 +30,7 @@ func openSource(path, format string) (source, error) {
 		return source{}, fmt.Errorf("dumpfmt: %s: %w", format, err)
 	}
 	if !st.Mode().IsRegular() {
-		return source{}, &FormatError{File: path, Format: format, Offset: NoOffset,
-			What: "file type", Got: st.Mode().Type().String(), Want: "a regular file"}
+		return source{}, notRegular(path, format, st.Mode())
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,6 +41,11 @@ func openSource(path, format string) (source, error) {
 		return source{}, fmt.Errorf("dumpfmt: %s: %w", format, err)
 	}
 	return source{r: f, size: st.Size(), file: path, format: format, closer: f}, nil
+}
+
+func notRegular(path, format string, mode fs.FileMode) error {
+	return &FormatError{File: path, Format: format, Offset: NoOffset,
+		What: "file type", Got: mode.Type().String(), Want: "a regular file"}
 }
 
 func (s *source) close() error {

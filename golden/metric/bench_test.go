@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -125,6 +126,18 @@ func BenchmarkLogits(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				bm.run()
+			}
+		})
+	}
+}
+
+func BenchmarkCompareTensors(b *testing.B) {
+	for _, n := range []int{1024, 8192, 1 << 20} {
+		b.Run(fmt.Sprintf("%d pairs", n), func(b *testing.B) {
+			cand, ref := drawPair(n)
+			b.SetBytes(int64(8 * n))
+			for b.Loop() {
+				metric.CompareTensors(cand, ref)
 			}
 		})
 	}

@@ -27,5 +27,7 @@
 //
 // Sums run in float64 without compensation: a relative error of about
 // n * 1e-16, far below any budget. [Accumulator] is the streaming form for dumps
-// that don't fit in memory. No budget and no verdict lives here.
+// that don't fit in memory. [TensorDiff] is the exception: it adds as numpy does,
+// in float32 where numpy does, so that a numpy script's figures are reproduced. No
+// budget and no verdict lives here.
 package metric

@@ -23,3 +23,17 @@ func ExampleAccumulator() {
 	fmt.Printf("%d pairs, max %g at %d, relative l2 %.3f\n", t.N, t.MaxAbs, t.MaxAt, t.RelativeL2())
 	// Output: 3 pairs, max 4 at 1, relative l2 1.131
 }
+
+// The kernel tests' nRMSE, over two heads of width 2, and per head.
+func ExampleCompareHeads() {
+	ref := []float32{3, 4, 1, 0}
+	cand := []float32{3, 4, 0, 0}
+	fmt.Printf("all %.3f\n", metric.CompareTensors(cand, ref).NRMSE())
+	for h, s := range metric.CompareHeads(cand, ref, 2) {
+		fmt.Printf("head %d %.3f\n", h, s.NRMSE())
+	}
+	// Output:
+	// all 0.196
+	// head 0 0.000
+	// head 1 1.000
+}

@@ -13,6 +13,14 @@ import (
 	"github.com/plumbline-go/plumbline/fixtures"
 )
 
+// smallInventory is 2 layers, 2 positions, and 3 ops of up to 16 values.
+const smallInventory = `{"name": "small", "family": "test",
+ "layer_types": {"local": {"heads": 2, "kv_heads": 1, "head_dim": 4}, "global": {"heads": 4, "kv_heads": 1, "head_dim": 4}},
+ "layers": 2, "pattern": ["local", "global"],
+ "positions": {"first_pos": 10, "steps": [1, 3]},
+ "ops": [{"name": "q_normed", "label": "q"}, {"name": "k", "kv": true}, {"name": "sdpa_out", "label": "sdpa"}],
+ "file": "{op}/{layer}-{step}.bin"}`
+
 // TestOutput holds the layout of what people read. The figures in it are
 // checked by the packages that compute them.
 func TestOutput(t *testing.T) {
@@ -26,6 +34,11 @@ func TestOutput(t *testing.T) {
 	require.NoError(t, writeFile("cand/rome.layers.bin", []byte("short")))
 	require.NoError(t, writeFile("groups.json", []byte(`{"test": ["berlin", "rome"], "control": ["paris"]}`)))
 
+	require.NoError(t, writeFile("small.json", []byte(smallInventory)))
+	require.NoError(t, writeTensorFolder("dense", "small.json", 0))
+	require.NoError(t, writeTensorFolder("tq", "small.json", 0.5))
+	require.NoError(t, os.Remove("tq/k/1-3.bin"))
+
 	for _, tt := range []struct {
 		golden string
 		code   int
@@ -34,6 +47,8 @@ func TestOutput(t *testing.T) {
 		{"help", exitDone, []string{"--help"}},
 		{"gate-help", exitDone, []string{"gate", "--help"}},
 		{"bisect-help", exitDone, []string{"bisect", "--help"}},
+		{"diff", exitFails, []string{"diff", "--ref", "dense", "--cand", "tq", "--inventory", "small.json"}},
+		{"diff-help", exitDone, []string{"diff", "--help"}},
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"logits-help", exitDone, []string{"logits", "--help"}},

@@ -20,6 +20,7 @@ import (
 var subcommands = []func(*app) *cobra.Command{
 	newBisect,
 	newCapture,
+	newDiff,
 	newGate,
 	newInspect,
 	newLayers,

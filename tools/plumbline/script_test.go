@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/golden/kernel"
 	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
@@ -31,6 +34,7 @@ func TestMain(m *testing.M) {
 //	dumps DIR float|int8 NAME…  write a dump folder with a small case per name
 //	cut FILE N                  keep the first N bytes
 //	patch FILE OFFSET HEX       overwrite bytes
+//	tensors DIR SHIFT [INV]     write the tensors of small.json, or INV, with values up to 2*SHIFT off
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
@@ -49,7 +53,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch,
+			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors,
 		},
 	})
 }
@@ -85,6 +89,38 @@ func patch(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	_, err = f.WriteAt(b, int64(off))
 	ts.Check(errors.Join(err, f.Close()))
+}
+
+func tensors(ts *testscript.TestScript, _ bool, args []string) {
+	shift, err := strconv.ParseFloat(args[1], 64)
+	ts.Check(err)
+	inventory := "small.json"
+	if len(args) > 2 {
+		inventory = args[2]
+	}
+	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), ts.MkAbs(inventory), shift))
+}
+
+// writeTensorFolder writes raw files for an inventory: -2, -1, 0, 1, 2, …, and on
+// that 0, shift and 2*shift in turn.
+func writeTensorFolder(dir, inventory string, shift float64) error {
+	inv, err := kernel.Load(inventory)
+	if err != nil {
+		return err
+	}
+	for n := range inv.Len() {
+		k := inv.Key(n)
+		heads, width := inv.Shape(k)
+		var b []byte
+		for i := range heads * width {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i%5)-2+float32(shift)*float32(i%3)))
+		}
+		path := filepath.Join(dir, inv.FileOf(k))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, b, 0o666)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dumps(ts *testscript.TestScript, _ bool, args []string) {

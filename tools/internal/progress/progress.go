@@ -15,6 +15,9 @@ import (
 // time between two plain lines.
 const patience = time.Second
 
+// redraw is the least time between two drawings of the bar.
+const redraw = 50 * time.Millisecond
+
 // Printer creates tasks that report to one writer.
 type Printer struct {
 	w        io.Writer
@@ -44,14 +47,21 @@ type Task struct {
 	started, last  time.Time
 	mu             sync.Mutex
 	done, reported int
+	bytes          int64
+	drawn          time.Time
 	bar            *progressbar.ProgressBar
 }
 
 // Step says that one more step has ended; label names it.
-func (t *Task) Step(label string) {
+func (t *Task) Step(label string) { t.StepBytes(func() string { return label }, 0) }
+
+// StepBytes is Step for short steps that read n bytes each: the rate is shown, and
+// label is only called for what is printed.
+func (t *Task) StepBytes(label func() string, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done++
+	t.bytes += n
 	if t.p.quiet {
 		return
 	}
@@ -65,7 +75,16 @@ func (t *Task) Step(label string) {
 	}
 	t.last = now
 	t.reported = t.done
-	fmt.Fprintf(t.p.w, "%s: %d of %d (%s)\n", t.what, t.done, t.total, label)
+	fmt.Fprintf(t.p.w, "%s: %d of %d (%s)%s\n", t.what, t.done, t.total, label(), t.rate(now))
+}
+
+// rate is what was read per second, where bytes were counted.
+func (t *Task) rate(now time.Time) string {
+	seconds := now.Sub(t.started).Seconds()
+	if t.bytes == 0 || seconds <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %.2f GB/s", float64(t.bytes)/1e9/seconds)
 }
 
 // End ends the task and takes the bar away, so that it doesn't stand between
@@ -96,6 +115,13 @@ func (t *Task) draw(now time.Time) {
 			progressbar.OptionShowCount(),
 			progressbar.OptionClearOnFinish(),
 		)
+	}
+	if t.done < t.total && now.Sub(t.drawn) < redraw {
+		return // drawing costs more than a short step
+	}
+	t.drawn = now
+	if t.bytes > 0 {
+		t.bar.Describe(t.what + t.rate(now))
 	}
 	_ = t.bar.Set(t.done)
 }

@@ -51,6 +51,32 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Steps that read something show the rate, and ask for no label that isn't
+// printed.
+func TestRate(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var out bytes.Buffer
+		c := &clock{t: time.Unix(0, 0)}
+		p := &Printer{w: &out, terminal: terminal, now: c.now}
+		task := p.Start("diff", 1000)
+		labels := 0
+		for range 1000 {
+			c.t = c.t.Add(5 * time.Millisecond)
+			task.StepBytes(func() string { labels++; return "x" }, 10e6)
+		}
+		task.End()
+		if got := out.String(); !strings.Contains(got, "2.00 GB/s") {
+			t.Errorf("terminal %v: no rate in %q", terminal, got)
+		}
+		if labels > 6 {
+			t.Errorf("terminal %v: asked for %d labels in 5 s", terminal, labels)
+		}
+		if terminal && strings.Count(out.String(), "diff") > 200 {
+			t.Errorf("drawn %d times in 5 s", strings.Count(out.String(), "diff"))
+		}
+	}
+}
+
 func TestBarOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{t: time.Unix(0, 0)}

@@ -1,0 +1,45 @@
+package kernel
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// PythonFloat is x as Python's repr writes a float: the shortest digits that give
+// it back, with an exponent below 1e-4 and from 1e16 on.
+func PythonFloat(x float64) string {
+	if s, ok := pythonNonFinite(x); ok {
+		return s
+	}
+	s := strconv.FormatFloat(x, 'e', -1, 64)
+	_, exp, _ := strings.Cut(s, "e")
+	if e, _ := strconv.Atoi(exp); x != 0 && (e < -4 || e >= 16) {
+		return s
+	}
+	s = strconv.FormatFloat(x, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// PythonExp is x as Python's format specification .{decimals}e writes it.
+func PythonExp(x float64, decimals int) string {
+	if s, ok := pythonNonFinite(x); ok {
+		return s
+	}
+	return strconv.FormatFloat(x, 'e', decimals, 64)
+}
+
+func pythonNonFinite(x float64) (string, bool) {
+	switch {
+	case math.IsNaN(x):
+		return "nan", true
+	case math.IsInf(x, 1):
+		return "inf", true
+	case math.IsInf(x, -1):
+		return "-inf", true
+	}
+	return "", false
+}

@@ -1,0 +1,229 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
+)
+
+// Source is one side of a comparison.
+type Source interface {
+	// Session returns a reader for one goroutine.
+	Session() Session
+}
+
+// Session reads tensors, for one goroutine.
+type Session interface {
+	// Tensor returns a tensor, valid until the next call. A *ProblemError says why
+	// there is none; any other error counts as Unreadable.
+	Tensor(k Key) (Tensor, error)
+	// Close releases what the session holds.
+	Close() error
+}
+
+// Tensor is one side's tensor: its values, or a reader for one that is too large
+// to hold.
+type Tensor struct {
+	Values []float32
+	Reader dumpfmt.Float32Reader
+}
+
+// ProblemError says why a side has no tensor to compare.
+type ProblemError struct {
+	Problem Problem
+	// Note is what the CSV says of it.
+	Note string
+}
+
+func (e *ProblemError) Error() string { return "kernel: " + e.Note }
+
+// Func is a side in memory, as an engine answers: values of the tensor's length,
+// or nil where there are none. It must be safe for concurrent use.
+type Func func(k Key) []float32
+
+// Of makes it the source of an inventory's tensors.
+func (f Func) Of(inv *Inventory) Source { return funcSource{f, inv} }
+
+type funcSource struct {
+	f   Func
+	inv *Inventory
+}
+
+func (s funcSource) Session() Session { return s }
+func (s funcSource) Close() error     { return nil }
+
+func (s funcSource) Tensor(k Key) (Tensor, error) {
+	v := s.f(k)
+	heads, width := s.inv.Shape(k)
+	switch {
+	case v == nil:
+		return Tensor{}, &ProblemError{Missing, "MISSING:" + s.inv.FileOf(k)}
+	case len(v) != heads*width:
+		return Tensor{}, wrongSize(s.inv.FileOf(k), 4*int64(heads)*int64(width), 4*int64(len(v)))
+	}
+	return Tensor{Values: v}, nil
+}
+
+func wrongSize(path string, want, got int64) *ProblemError {
+	return &ProblemError{WrongSize, fmt.Sprintf("SIZE_MISMATCH:%s:expected=%d,got=%d", path, want, got)}
+}
+
+// Folder is a folder of dumped tensors, named as the inventory says.
+func Folder(dir string, inv *Inventory) Source { return folder{dir, inv} }
+
+type folder struct {
+	dir string
+	inv *Inventory
+}
+
+func (f folder) Session() Session {
+	s := &folderSession{folder: f, format: f.inv.format()}
+	// As Python joins paths: the folder as it was given.
+	if s.prefix = f.dir; f.dir != "" && f.dir[len(f.dir)-1] != filepath.Separator {
+		s.prefix += string(filepath.Separator)
+	}
+	return s
+}
+
+// wholeBytes is the largest tensor that is read at once; what is beyond streams.
+const wholeBytes = 1 << 20
+
+type folderSession struct {
+	folder
+	format format
+	prefix string
+	path   []byte
+	small  dumpfmt.RawBuffer
+	open   interface{ Close() error } // what the last large tensor streams from
+	// The archive that the last tensor came from.
+	archive     interface{ Close() error }
+	archivePath string
+}
+
+func (s *folderSession) Close() error {
+	var err error
+	for _, c := range []interface{ Close() error }{s.open, s.archive} {
+		if c != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	s.open, s.archive, s.archivePath = nil, nil, ""
+	return err
+}
+
+func (s *folderSession) Tensor(k Key) (Tensor, error) {
+	if s.open != nil {
+		_ = s.open.Close() // it was only read
+		s.open = nil
+	}
+	s.path = s.inv.file.append(append(s.path[:0], s.prefix...), s.inv, k)
+	path := string(s.path)
+	heads, width := s.inv.Shape(k)
+	count := heads * width
+	var t Tensor
+	var err error
+	switch s.format {
+	case formatRaw:
+		if 4*count <= wholeBytes {
+			t.Values, err = s.small.Read(path, count)
+			break
+		}
+		var d *dumpfmt.Raw
+		if d, err = dumpfmt.OpenRaw(path, int64(count)); err == nil {
+			s.open, t.Reader = d, d
+		}
+	case formatNPY:
+		var d *dumpfmt.NPY
+		if d, err = dumpfmt.OpenNPY(path); err == nil {
+			s.open = d
+			t.Reader, err = d, checkShape(path, d.Shape(), heads, width)
+		}
+	case formatNPZ:
+		t.Reader, err = s.fromNPZ(path, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
+	case formatSafetensors:
+		t.Reader, err = s.fromSafetensors(path, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
+	}
+	if err != nil {
+		return Tensor{}, problemOf(path, err)
+	}
+	return t, nil
+}
+
+func (s *folderSession) fromNPZ(path, name string, heads, width int) (dumpfmt.Float32Reader, error) {
+	d, ok := s.archive.(*dumpfmt.NPZ)
+	if !ok || s.archivePath != path {
+		_ = s.Close() // it was only read
+		var err error
+		if d, err = dumpfmt.OpenNPZ(path); err != nil {
+			return nil, err
+		}
+		s.archive, s.archivePath = d, path
+	}
+	if !d.Has(name) {
+		return nil, &ProblemError{Missing, "MISSING:" + path + "#" + name}
+	}
+	w, err := d.Float32s(name)
+	if err != nil {
+		return nil, err
+	}
+	return w, checkShape(path+"#"+name, w.Shape(), heads, width)
+}
+
+func (s *folderSession) fromSafetensors(path, name string, heads, width int) (dumpfmt.Float32Reader, error) {
+	d, ok := s.archive.(*dumpfmt.Safetensors)
+	if !ok || s.archivePath != path {
+		_ = s.Close() // it was only read
+		var err error
+		if d, err = dumpfmt.OpenSafetensors(path); err != nil {
+			return nil, err
+		}
+		s.archive, s.archivePath = d, path
+	}
+	info, ok := d.Tensor(name)
+	if !ok {
+		return nil, &ProblemError{Missing, "MISSING:" + path + "#" + name}
+	}
+	if err := checkShape(path+"#"+name, info.Shape, heads, width); err != nil {
+		return nil, err
+	}
+	return d.Float32s(name)
+}
+
+// checkShape accepts [heads, width], the same flat, and either behind dimensions
+// of 1.
+func checkShape(path string, shape []int, heads, width int) error {
+	have := int64(1)
+	for _, n := range shape {
+		have *= int64(n) // the reader has checked the product
+	}
+	if want := int64(heads) * int64(width); have != want {
+		return wrongSize(path, 4*want, 4*have)
+	}
+	given := shape
+	for len(shape) > 1 && shape[0] == 1 {
+		shape = shape[1:]
+	}
+	if len(shape) <= 1 || len(shape) == 2 && shape[0] == heads {
+		return nil
+	}
+	return &ProblemError{WrongSize, fmt.Sprintf("SHAPE_MISMATCH:%s:expected=%dx%d,got=%v", path, heads, width, given)}
+}
+
+// problemOf sorts what a reader said.
+func problemOf(path string, err error) *ProblemError {
+	var p *ProblemError
+	var size *dumpfmt.SizeError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &ProblemError{Missing, "MISSING:" + path}
+	case errors.As(err, &size):
+		return wrongSize(path, size.Want, size.Got)
+	}
+	return &ProblemError{Unreadable, "UNREADABLE:" + path + ":" + dumpfmt.Printable(err.Error())}
+}
