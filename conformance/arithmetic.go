@@ -51,7 +51,13 @@ func arithmeticOfLogits(d engine.Info) arithmetic {
 	return a
 }
 
-func isFloatCache(s string) bool { s = strings.ToLower(s); return isFloat32(s) || s == "float64" }
+// isFloatCache reports whether a declared cache rounds to no less than float32. What
+// stands behind the type is said for people.
+func isFloatCache(s string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(s)), ",")
+	kind, _, _ = strings.Cut(kind, " ")
+	return isFloat32(kind) || kind == "float64"
+}
 
 func isFloat32(s string) bool { return s == "" || s == "f32" || s == "float32" || s == "fp32" }
 

@@ -25,6 +25,7 @@ func TestArithmeticOfADeclaration(t *testing.T) {
 	}{
 		{info("", "", ""), arithmetic{float: true}},
 		{info("F32", "float32", "f32"), arithmetic{float: true}},
+		{info("float32", "float32", "float32, capacity in steps of 64"), arithmetic{float: true}},
 		{info("F32", "float32", "f16"), arithmetic{unknown: `no yardstick for kv_cache "f16" beside float32`}},
 		{info("", "", "banana"), arithmetic{unknown: `no yardstick for kv_cache "banana" beside float32`}},
 		{info("int8", "int8", ""), arithmetic{}},
