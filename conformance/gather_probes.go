@@ -42,7 +42,7 @@ func (g *gatherer) probeProfile(ctx context.Context, ev *Evidence) error {
 	if err != nil {
 		return err
 	}
-	t.headDim, t.headMargin = ev.Arch.HeadDim, g.budgets.SwapMargin.Value
+	t.headDim, t.headMargin = ev.Arch.HeadDimOf, g.budgets.SwapMargin.Value
 	p, err := probeProfileOf(ctx, t, ev.Places, ev.Arch, ev.placesIDs)
 	if err != nil {
 		return err

@@ -93,9 +93,9 @@ type layerTruth struct {
 	// floor is the smallest relative error of a row that the yardstick can be
 	// trusted to show.
 	floor float64
-	// headDim is the width of a head, headMargin how much better another order of
+	// headDim is the width of a layer's heads, headMargin how much better another order of
 	// heads must fit.
-	headDim    int
+	headDim    func(layer int) int
 	headMargin float64
 }
 
@@ -193,7 +193,7 @@ func (t layerTruth) layer(ctx context.Context, n int, in [][]float64, p *Places)
 		}
 		l.Parts[part] = t.measure(rows, w, y, from, w, until)
 		if hasHeads(part) && over(l.Parts[part].All.Ratio(), suspicious) {
-			if order := headsMoved(rows, w, t.headDim, until, t.headMargin); order != nil {
+			if order := headsMoved(rows, w, t.headDim(n), until, t.headMargin); order != nil {
 				l.Heads[part] = order
 			}
 		}
