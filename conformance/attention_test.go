@@ -1,64 +1,33 @@
 package conformance_test
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/mutant"
 	"github.com/plumbline-go/plumbline/engine/reference"
-	"github.com/plumbline-go/plumbline/fixtures"
-	"github.com/plumbline-go/plumbline/golden"
 	"github.com/plumbline-go/plumbline/golden/kernel"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
-// attentionRig is the Gemma 4 fixture, its engine and the sequence that is run: a
-// prompt that crosses the window of the local layers, and decode steps.
+// attentionRig is the embedded Gemma 4 checkpoint, with its dense run.
 type attentionRig struct {
-	weights engine.Weights
-	inv     *kernel.Inventory
-	ids     []int
-	forced  []int
-	dense   kernel.Source
+	*suite.Attention
+	inv   *kernel.Inventory
+	dense kernel.Source
 }
 
 var attention = sync.OnceValues(func() (*attentionRig, error) {
-	w, err := reference.LoadFS(fixtures.Gemma4Model(), ".")
+	a, err := suite.OpenAttention()
 	if err != nil {
 		return nil, err
 	}
-	set, err := golden.Gemma4()
-	if err != nil {
-		return nil, err
-	}
-	c, err := set.Case("long")
-	if err != nil {
-		return nil, err
-	}
-	config, err := fs.ReadFile(fixtures.Gemma4Model(), "config.json")
-	if err != nil {
-		return nil, err
-	}
-	inv, err := kernel.FromConfig("gemma4-window", config)
-	if err != nil {
-		return nil, err
-	}
-	r := &attentionRig{weights: engine.Resident(w), ids: c.TokenIDs, forced: c.ForcedIDs}
-	steps := make([]int, len(c.ForcedIDs)-1)
-	for i := range steps {
-		steps[i] = i + 1
-	}
-	if r.inv, err = inv.WithPositions(kernel.Steps(len(c.TokenIDs), steps...)); err != nil {
-		return nil, err
-	}
-	r.dense, err = r.side(r.weights)
-	return r, err
+	dense, err := a.Clean(reference.KVQuant{})
+	return &attentionRig{Attention: a, inv: a.Inventory, dense: dense}, err
 })
 
 func rig(t *testing.T) *attentionRig {
@@ -69,30 +38,9 @@ func rig(t *testing.T) *attentionRig {
 	return r
 }
 
-// attentionParts are the probes of an inventory's ops, in its order.
-func attentionParts() []engine.Part {
-	return []engine.Part{engine.PartQRope, engine.PartKRope, engine.PartV, engine.PartAttnOut}
-}
-
-// side runs weights and keeps what the inventory names.
-func (r *attentionRig) side(w engine.Weights, opts ...reference.Option) (kernel.Source, error) {
-	e, err := reference.New(w, opts...)
-	if err != nil {
-		return nil, err
-	}
-	var probes []engine.Probe
-	for n := range w.Arch().Layers {
-		for _, part := range attentionParts() {
-			probes = append(probes, engine.Block(n, part))
-		}
-	}
-	run, err := e.CaptureProbes(context.Background(), r.ids, r.forced, probes)
-	if err != nil {
-		return nil, err
-	}
-	return kernel.Func(func(k kernel.Key) []float32 {
-		return run[engine.Block(k.Layer, attentionParts()[k.Op])].Row(r.inv.Positions[k.Position].Pos)
-	}).Of(r.inv), nil
+// side runs the clean checkpoint.
+func (r *attentionRig) side(opts ...reference.Option) (kernel.Source, error) {
+	return r.Run(r.Weights, opts...)
 }
 
 // faulty is the side with a mutant in it.
@@ -100,28 +48,16 @@ func (r *attentionRig) faulty(t *testing.T, name string, layer int, opts ...refe
 	t.Helper()
 	m, err := mutant.Lookup(name)
 	require.NoError(t, err)
-	w, err := m.Weights(r.weights, layer)
+	w, err := m.Weights(r.Weights, layer)
 	require.NoError(t, err)
-	s, err := r.side(w, opts...)
+	s, err := r.Run(w, opts...)
 	require.NoError(t, err)
 	return s
 }
 
-// rewindowed is the checkpoint with another window in a layer.
-type rewindowed struct {
-	engine.Weights
-	layer, by int
-}
-
-func (w rewindowed) Arch() engine.Arch {
-	a := w.Weights.Arch().Clone()
-	a.PerLayer[w.layer].Window += w.by
-	return a
-}
-
 func (r *attentionRig) windowOff(t *testing.T, layer, by int) kernel.Source {
 	t.Helper()
-	s, err := r.side(rewindowed{r.weights, layer, by})
+	s, err := r.Run(suite.Rewindowed(r.Weights, layer, by))
 	require.NoError(t, err)
 	return s
 }
@@ -145,12 +81,12 @@ const kernelBound = 0.15
 // the size of its layer's type; what isn't is a row and a finding.
 func TestTensorInventory(t *testing.T) {
 	r := rig(t)
-	again, err := r.side(r.weights)
+	again, err := r.side()
 	require.NoError(t, err)
 	v, rows := r.against(t, again)
 	assert.Equal(t, kernel.Conforms, v.Conclusion, "%v", v.Findings)
 	assert.Equal(t, []int{r.inv.Len(), r.inv.Len(), r.inv.Len()}, []int{len(rows), v.Compared, v.Expected})
-	assert.Equal(t, 30*(len(r.forced)-1)*4, r.inv.Len())
+	assert.Equal(t, 30*(r.Steps())*4, r.inv.Len())
 
 	global := kernel.Key{Layer: 5, Position: 0, Op: 3}
 	for name, c := range map[string]struct {
@@ -198,7 +134,7 @@ func valuesOf(t *testing.T, s kernel.Source, k kernel.Key) []float32 {
 func TestKernelBoundNRMSE(t *testing.T) {
 	r := rig(t)
 	for _, q := range []reference.KVQuant{{Bits: 8}, {Bits: 8, Hadamard: true}} {
-		s, err := r.side(r.weights, reference.WithKVCache(q))
+		s, err := r.side(reference.WithKVCache(q))
 		require.NoError(t, err)
 		v, _ := r.against(t, s)
 		assert.True(t, v.BoundHolds, "%s", q)
@@ -256,7 +192,7 @@ func TestKernelBoundIsNotTheLegacyFormula(t *testing.T) {
 // then op; a later layer's earlier position doesn't come first.
 func TestFirstBreach(t *testing.T) {
 	r := rig(t)
-	clean, err := r.side(r.weights, reference.WithDType(reference.Float64))
+	clean, err := r.side(reference.WithDType(reference.Float64))
 	require.NoError(t, err)
 	v, _ := r.against(t, clean)
 	assert.Nil(t, v.Overall, "float64 is no breach")
@@ -313,7 +249,7 @@ func TestFirstBreach(t *testing.T) {
 // a bug candidate; a tensor that isn't there is neither, whatever the rest says.
 func TestClassification(t *testing.T) {
 	r := rig(t)
-	clean, err := r.side(r.weights, reference.WithDType(reference.Float64))
+	clean, err := r.side(reference.WithDType(reference.Float64))
 	require.NoError(t, err)
 	gone := kernel.Func(func(k kernel.Key) []float32 {
 		if k == (kernel.Key{Layer: 29, Position: 1, Op: 0}) {
@@ -352,7 +288,7 @@ func TestQuantisedKV(t *testing.T) {
 		return x, rows
 	}
 	for _, hadamard := range []bool{false, true} {
-		eight, err := r.side(r.weights, reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: hadamard}))
+		eight, err := r.side(reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: hadamard}))
 		require.NoError(t, err)
 		x, rows := worst(eight)
 		assert.Less(t, x, kernelBound)
@@ -362,7 +298,7 @@ func TestQuantisedKV(t *testing.T) {
 				assert.Zero(t, row.MaxAbs, "%s", r.inv.Coordinates(row.Key))
 			}
 		}
-		four, err := r.side(r.weights, reference.WithKVCache(reference.KVQuant{Bits: 4, Hadamard: hadamard}))
+		four, err := r.side(reference.WithKVCache(reference.KVQuant{Bits: 4, Hadamard: hadamard}))
 		require.NoError(t, err)
 		y, _ := worst(four)
 		broken, _ := worst(r.faulty(t, "kv-scale-wrong-layer", -1, reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: hadamard})))

@@ -40,6 +40,8 @@ const (
 	NeedText
 	// NeedProbes: the candidate's places at every position.
 	NeedProbes
+	// NeedAttention: the attention tensors of two sides.
+	NeedAttention
 )
 
 // Control is a planted fault that a check must fail on.
@@ -190,6 +192,8 @@ func Builtin() *Registry {
 		residualCandidate(),
 		localError(),
 		probeCandidate(),
+		tensorInventory(),
+		kernelBoundNRMSE(),
 		residualToLogits(),
 		logitCandidate(),
 		noVacuousPass(),

@@ -60,6 +60,8 @@ type Config struct {
 	// check ProbeCandidate; none leaves it to the candidate. A dump folder has what
 	// it has.
 	Probes []engine.Probe
+	// Attention is two sides whose attention tensors are compared; nil for none.
+	Attention *Attention
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

@@ -79,6 +79,9 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 		return nil, err
 	}
 	run := runEvidence(&cfg, evs)
+	if run.Attention, err = attentionEvidence(ctx, &cfg, checks); err != nil {
+		return nil, err
+	}
 	for _, c := range checks {
 		rep.runCheck(c, run, cfg)
 	}
@@ -250,7 +253,7 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 		r.Checks = append(r.Checks, res)
 	}
 	for _, side := range c.Sides {
-		if side == SideSuite || (side == SideCandidate && cfg.Candidate == nil) {
+		if side == SideSuite || c.Judge == nil || (side == SideCandidate && cfg.Candidate == nil) {
 			continue
 		}
 		for _, ev := range run.Cases {

@@ -110,6 +110,8 @@ type RunEvidence struct {
 	HasGolden bool
 	// GoldenProblems are the files that are not as the goldens' manifest says.
 	GoldenProblems []golden.Problem
+	// Attention is what a comparison of attention tensors gave, nil without one.
+	Attention *AttentionEvidence
 	// WithoutGolden are the cases that no golden was recorded for.
 	WithoutGolden []string
 }

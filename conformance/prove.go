@@ -137,7 +137,7 @@ func wrongReason(r Result, k Control) string {
 	if k.Part != "" && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Probe == engine.Block(k.Layer, k.Part) && !f.follows }) {
 		return fmt.Sprintf("named other places: want %s", engine.Block(k.Layer, k.Part))
 	}
-	if k.Kind == "" {
+	if k.Kind == "" || (k.Part != "" && r.Kind == k.Kind) {
 		return ""
 	}
 	if r.Kind != k.Kind {

@@ -34,6 +34,9 @@ func Embedded() (conformance.Config, error) {
 	if cfg.Golden, err = golden.Trained(); err != nil {
 		return cfg, err
 	}
+	if cfg.Attention, err = attention(); err != nil {
+		return cfg, err
+	}
 	cfg.GoldenInputs = inputs()
 	return cfg, nil
 }
@@ -94,6 +97,9 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 			return planted, err
 		}
 		if planted, ok, err := plantInTokens(cfg, k); ok {
+			return planted, err
+		}
+		if planted, ok, err := plantInAttention(cfg, k); ok {
 			return planted, err
 		}
 		m, err := mutant.Lookup(k.Mutant)

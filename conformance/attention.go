@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/kernel"
+)
+
+// Attention is two sides whose attention tensors are compared, layer by layer and
+// position by position: what a quantised KV cache or an attention kernel changes.
+type Attention struct {
+	// Inventory says which tensors there are.
+	Inventory *kernel.Inventory
+	// Reference is the dense side, Candidate the one under test.
+	Reference, Candidate kernel.Source
+	// Thresholds are the bounds; nil for kernel.DefaultThresholds.
+	Thresholds *kernel.Thresholds
+}
+
+// AttentionEvidence is what the comparison gave.
+type AttentionEvidence struct {
+	Inventory *kernel.Inventory
+	Rows      []kernel.Row
+	Verdict   *kernel.Verdict
+	Bound     kernel.Thresholds
+}
+
+// attentionEvidence compares the two sides, if a check looks at them.
+func attentionEvidence(ctx context.Context, cfg *Config, checks []*Check) (*AttentionEvidence, error) {
+	a, wanted := cfg.Attention, false
+	for _, c := range checks {
+		wanted = wanted || c.Needs&NeedAttention != 0
+	}
+	if a == nil || !wanted {
+		return nil, nil
+	}
+	ev := &AttentionEvidence{Inventory: a.Inventory, Bound: kernel.DefaultThresholds()}
+	if a.Thresholds != nil {
+		ev.Bound = *a.Thresholds
+	}
+	judge := kernel.NewJudge(a.Inventory, ev.Bound)
+	err := kernel.Compare(ctx, a.Inventory, a.Reference, a.Candidate, kernel.Options{}, func(row kernel.Row) error {
+		ev.Rows = append(ev.Rows, row)
+		return judge.Add(row)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("conformance: attention: %w", err)
+	}
+	_, ev.Verdict = judge.Verdicts()
+	return ev, nil
+}
+
+// at are the coordinates of a tensor; op -1 stands for the one that is bounded.
+func (ev *AttentionEvidence) at(k kernel.Key) (engine.Probe, At) {
+	part := engine.PartAttnOut
+	if k.Op >= 0 && k.Op != ev.Inventory.BoundOp {
+		switch op := ev.Inventory.Ops[k.Op]; {
+		case k.Op == 0:
+			part = engine.PartQRope
+		case op.KV && k.Op == 1:
+			part = engine.PartKRope
+		case op.KV:
+			part = engine.PartV
+		}
+	}
+	at := At{Row: k.Layer + 1, Channel: -1}
+	if k.Position >= 0 {
+		at.Position = &ev.Inventory.Positions[k.Position].Pos
+	}
+	return engine.Block(k.Layer, part), at
+}
