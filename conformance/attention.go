@@ -55,14 +55,9 @@ func attentionEvidence(ctx context.Context, cfg *Config, checks []*Check) (*Atte
 // at are the coordinates of a tensor; op -1 stands for the one that is bounded.
 func (ev *AttentionEvidence) at(k kernel.Key) (engine.Probe, At) {
 	part := engine.PartAttnOut
-	if k.Op >= 0 && k.Op != ev.Inventory.BoundOp {
-		switch op := ev.Inventory.Ops[k.Op]; {
-		case k.Op == 0:
-			part = engine.PartQRope
-		case op.KV && k.Op == 1:
-			part = engine.PartKRope
-		case op.KV:
-			part = engine.PartV
+	for _, op := range engine.AttentionOps() {
+		if k.Op >= 0 && op.Name == ev.Inventory.Ops[k.Op].Name {
+			part = op.Part
 		}
 	}
 	at := At{Row: k.Layer + 1, Channel: -1}

@@ -18,7 +18,7 @@ func tensorInventory() *Check {
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedAttention,
 		Controls: []Control{
-			{Mutant: "tensor-gone", Side: SideCandidate, Layer: 7, Part: engine.PartKRope, Kind: KindFormat},
+			{Mutant: "tensor-gone", Side: SideCandidate, Layer: 7, Part: engine.PartK, Kind: KindFormat},
 			{Mutant: "tensor-of-another-layer-type", Side: SideCandidate, Layer: 6, Part: engine.PartAttnOut, Kind: KindFormat},
 		},
 		Across: acrossInventory,

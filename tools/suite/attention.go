@@ -61,21 +61,17 @@ func OpenAttention() (*Attention, error) {
 // Steps is the number of decode steps that are compared.
 func (a *Attention) Steps() int { return len(a.Inventory.Positions) }
 
-// attentionParts are the probes of the inventory's ops, in its order.
-func attentionParts() []engine.Part {
-	return []engine.Part{engine.PartQRope, engine.PartKRope, engine.PartV, engine.PartAttnOut}
-}
-
 // Run runs weights and keeps what the inventory names.
 func (a *Attention) Run(w engine.Weights, opts ...reference.Option) (kernel.Source, error) {
 	e, err := reference.New(w, opts...)
 	if err != nil {
 		return nil, err
 	}
+	ops := engine.AttentionOps() // the inventory's, in its order
 	var probes []engine.Probe
 	for n := range w.Arch().Layers {
-		for _, part := range attentionParts() {
-			probes = append(probes, engine.Block(n, part))
+		for _, op := range ops {
+			probes = append(probes, engine.Block(n, op.Part))
 		}
 	}
 	run, err := e.CaptureProbes(context.Background(), a.ids, a.forced, probes)
@@ -83,7 +79,7 @@ func (a *Attention) Run(w engine.Weights, opts ...reference.Option) (kernel.Sour
 		return nil, err
 	}
 	return kernel.Func(func(k kernel.Key) []float32 {
-		return run[engine.Block(k.Layer, attentionParts()[k.Op])].Row(a.Inventory.Positions[k.Position].Pos)
+		return run[engine.Block(k.Layer, ops[k.Op].Part)].Row(a.Inventory.Positions[k.Position].Pos)
 	}).Of(a.Inventory), nil
 }
 
