@@ -29,6 +29,9 @@ func TestEmbeddedBindsEveryPart(t *testing.T) {
 				require.NotEqual(t, cfg.Reference, planted.Reference, "%s: %s", c.ID, k.Mutant)
 			case c.ID == "Provenance":
 				require.True(t, filesDiffer(t, cfg, planted), "%s: %s", c.ID, k.Mutant)
+			case c.Needs&conformance.NeedAttention != 0:
+				require.NotSame(t, cfg.Attention, planted.Attention, "%s: %s", c.ID, k.Mutant)
+				require.NotNil(t, planted.Attention.Candidate, "%s: %s", c.ID, k.Mutant)
 			default:
 				require.NotEqual(t, cfg.Candidate, planted.Candidate, "%s: %s", c.ID, k.Mutant)
 			}
