@@ -1,6 +1,8 @@
 package kernel_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,4 +65,31 @@ func TestArchivesStayOpen(t *testing.T) {
 
 func nameIn(inv *kernel.Inventory, at kernel.Key) string {
 	return string(rune('0'+at.Layer)) + "." + string(rune('0'+inv.Positions[at.Position].Step))
+}
+
+// An array of another shape than the inventory's isn't inflated to find out.
+func TestBombIsARow(t *testing.T) {
+	inv := small(t, "all.npz", "{op}.{layer}.{step}")
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("q_normed.0.1.npy")
+	require.NoError(t, err)
+	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (16777216,), }\n"
+	_, err = f.Write(append([]byte("\x93NUMPY\x01\x00"+string(rune(len(header)))+"\x00"), header...))
+	require.NoError(t, err)
+	_, err = f.Write(make([]byte, 64<<20))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "all.npz"), b.Bytes(), 0o666))
+	s := kernel.Folder(dir, inv).Session()
+	defer func() { require.NoError(t, s.Close()) }()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = s.Tensor(inv.Key(0))
+	runtime.ReadMemStats(&after)
+	var p *kernel.ProblemError
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, kernel.WrongSize, p.Problem)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }

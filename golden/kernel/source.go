@@ -198,11 +198,15 @@ func (s *folderSession) fromNPZ(path string, op int, name string, heads, width i
 	if !d.Has(name) {
 		return nil, &ProblemError{Missing, "MISSING:" + path + "#" + name}
 	}
-	w, err := d.Float32s(name)
+	// The shape comes first: a deflated array is inflated whole.
+	shape, err := d.Shape(name)
 	if err != nil {
 		return nil, err
 	}
-	return w, checkShape(path+"#"+name, w.Shape(), heads, width)
+	if err := checkShape(path+"#"+name, shape, heads, width); err != nil {
+		return nil, err
+	}
+	return d.Float32s(name)
 }
 
 func (s *folderSession) fromSafetensors(path string, op int, name string, heads, width int) (dumpfmt.Float32Reader, error) {
