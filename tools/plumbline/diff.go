@@ -61,8 +61,9 @@ Files are raw float32, .npy, .npz or .safetensors, by their extension.
 --from-csv judges a CSV that was recorded before, without the tensors.
 
 Exit codes: 0 floor: every tensor compared, no breach, the bound holds; 1 a breach, the bound violated, or
-any tensor missing, of another size, unreadable or not finite, or a reference that is all zero; 2 the run
-itself broke; 3 nothing could be compared.`,
+any tensor missing, of another size, unreadable or not finite, or a reference that is all zero, or a
+recorded CSV that is malformed or holds figures that no two tensors have; 2 the run itself broke; 3 nothing
+could be compared.`,
 		Example: `  plumbline diff --ref dense --cand tq --csv raw.csv --summary summary.md
   plumbline diff --from-csv raw.csv --nrmse 0.2
   plumbline diff --ref dense --cand tq --inventory model/config.json --steps 1-64 --first-pos 100 --plots plots`,
@@ -208,6 +209,10 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 		}
 		defer func() { _ = f.Close() }() // only read
 		err = kernel.ReadCSV(f, d.flags.fromCSV, d.inv, each)
+		var malformed *kernel.CSVError
+		if errors.As(err, &malformed) {
+			return &exitError{exitFails, err}
+		}
 		if err != nil {
 			return err
 		}

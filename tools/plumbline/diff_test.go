@@ -115,7 +115,7 @@ func TestDiffLeavesNoHalfFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("x.csv", append(data, "torn"...), 0o666))
 	var out, errs bytes.Buffer
-	require.Equal(t, exitBroken, run([]string{"diff", "--from-csv", "x.csv", "--csv", "out/y.csv", "--summary", "out/s.md"}, &out, &errs))
+	require.Equal(t, exitFails, run([]string{"diff", "--from-csv", "x.csv", "--csv", "out/y.csv", "--summary", "out/s.md"}, &out, &errs))
 	assert.Empty(t, out.String())
 	left, err := filepath.Glob("out/*")
 	require.NoError(t, err)
@@ -123,4 +123,19 @@ func TestDiffLeavesNoHalfFile(t *testing.T) {
 	hidden, err := filepath.Glob("out/.*")
 	require.NoError(t, err)
 	assert.Empty(t, hidden)
+}
+
+// A recorded CSV is the candidate's figures: a malformed one doesn't conform, one that
+// can't be read is a broken run.
+func TestDiffMalformedCSV(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFigures(t, "mean.csv", func(r *kernel.Row, _ int) { r.MeanAbs = 2 * r.MaxAbs })
+	require.NoError(t, os.WriteFile("text.csv", []byte("nothing\n"), 0o666))
+	require.NoError(t, os.Mkdir("folder.csv", 0o777))
+	for name, want := range map[string]int{"mean.csv": exitFails, "text.csv": exitFails, "folder.csv": exitBroken, "none.csv": exitBroken} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, want, run([]string{"diff", "--from-csv", name}, &out, &errs), name)
+		assert.Empty(t, out.String(), name)
+		assert.Contains(t, errs.String(), name)
+	}
 }
