@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // inventoryJSON is the file form of an inventory.
@@ -91,7 +93,7 @@ func Parse(name string, data []byte) (*Inventory, error) {
 		return nil, fmt.Errorf("kernel: inventory %s: %w", name, err)
 	}
 	if f.Name == "" {
-		f.Name = name
+		f.Name = dumpfmt.Printable(name)
 	}
 	inv := &Inventory{Name: f.Name, Family: f.Family, File: f.File, Tensor: f.Tensor, Positions: Steps(f.Positions.FirstPos, f.Positions.Steps...), Ops: StandardOps()}
 	if f.File == "" {
@@ -228,7 +230,7 @@ func FromConfig(name string, data []byte) (*Inventory, error) {
 	if len(types) != c.Layers {
 		return nil, bad("layer_types", fmt.Sprintf("%d", len(types)), fmt.Sprintf("%d, as num_hidden_layers", c.Layers))
 	}
-	inv := &Inventory{Name: name, Family: c.ModelType, Types: []LayerType{local, global}, Ops: StandardOps(), BoundOp: 3,
+	inv := &Inventory{Name: dumpfmt.Printable(name), Family: c.ModelType, Types: []LayerType{local, global}, Ops: StandardOps(), BoundOp: 3,
 		Positions: Gemma4().Positions, Progression: Gemma4().Progression, LateLayer: c.Layers / 2, File: standardFile}
 	for i, t := range types {
 		switch t {

@@ -87,6 +87,15 @@ func TestParseInventoryRefuses(t *testing.T) {
 		"positions that don't ascend": {replaced(`[1, 3, 110]`, `[1, 3, 3]`), "positions[2]: got step 3 at 11"},
 		"no heads":                    {replaced(`"heads": 4`, `"heads": 0`), "shape of b"},
 		"huge heads":                  {replaced(`"heads": 4`, `"heads": 9000000000`), "shape of b"},
+		"an absurd product":           {replaced(`"heads": 4, "kv_heads": 2, "head_dim": 8`, `"heads": 2000000000, "kv_heads": 2, "head_dim": 2000000000`), "at most 2147483647 values"},
+		"an absurd product of KV":     {replaced(`"heads": 4, "kv_heads": 2, "head_dim": 8`, `"heads": 1, "kv_heads": 2, "head_dim": 2000000000`), "at most 2147483647 values"},
+		"heads beyond int64":          {replaced(`"heads": 4`, `"heads": 9223372036854775808`), "cannot unmarshal"},
+		"an escape in an op":          {replaced(`"gate"`, `"o\u001b[31mut"`), `text: got "o\x1b[31mut", want printable`},
+		"an escape in the name":       {replaced(`"tiny"`, `"o\u001b[31mut"`), `kernel: inventory "o\x1b[31mut": text: got "o\x1b[31mut", want printable`},
+		"a line break in a label":     {replaced(`"label": "k"`, `"label": "k\nk"`), `text: got "k\nk"`},
+		"a turn of direction":         {replaced(`"label": "k"`, `"label": "\u202ek"`), `text: got "\u202ek"`},
+		"a bell in a type":            {strings.ReplaceAll(inventoryFile, `"b"`, `"\u0007"`), `text: got "\a"`},
+		"an escape in a file":         {replaced(`l{layer}`, `\u001b{layer}`), `text: got`},
 		"an op twice":                 {replaced(`"gate"`, `"out"`), `op: got "out"`},
 		"an unknown bound op":         {replaced(`"bound_op": "out"`, `"bound_op": "up"`), `bound_op: got "up"`},
 		"an unknown step":             {replaced(`"progression_step": 3`, `"progression_step": 2`), "progression_step: got 2"},
@@ -104,6 +113,55 @@ func TestParseInventoryRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, tc.want, name)
 		if err != nil {
 			assert.True(t, strings.HasPrefix(err.Error(), "kernel: "), "%v", err)
+		}
+	}
+}
+
+// Two tensors under one name would be one compared twice, and one never.
+func TestInventoryNamesAreDistinct(t *testing.T) {
+	ops := func(names ...string) []kernel.Op {
+		var out []kernel.Op
+		for _, n := range names {
+			out = append(out, kernel.Op{Name: n, Label: n})
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		file, tensor string
+		layers       int
+		steps        []int
+		ops          []kernel.Op
+		want         string // "" for distinct names
+	}{
+		{"f{layer}{pos}.bin", "", 12, []int{1, 11}, ops("q"), `got "f111.bin" for both layer=1 pos=11 op=q and layer=11 pos=1 op=q`},
+		{"f{layer:02}{pos:02}.bin", "", 12, []int{1, 11}, ops("q"), ""},
+		{"f{layer:02}{pos:02}.bin", "", 12, []int{1, 110}, ops("q"), ""}, // 110 is no 1 behind 10
+		{"f{layer}-{pos}.bin", "", 12, []int{1, 11}, ops("q"), ""},
+		{"f{layer}1{pos}.bin", "", 12, []int{1, 11}, ops("q"), `got "f1111.bin" for both`},
+		{"{op}{layer}.bin", "", 12, []int{1}, ops("q", "q1"), `got "q10.bin" for both`},
+		{"{op}{layer}.bin", "", 12, []int{1}, ops("q", "k"), ""},
+		{"{op}_{layer}_{pos}.bin", "", 3, []int{1, 2}, ops("q", "q_1"), ""},
+		{"{op}_{layer}.bin", "", 3, []int{1}, ops("q", "q_1"), ""},
+		{"x{layer}.npz", "{pos}{op}", 12, []int{1, 11}, ops("q", "1q"), `for both layer=0 pos=1 op=1q and layer=0 pos=11 op=q`},
+		{"x{layer}.npz", "{pos}{op}", 12, []int{1, 11}, ops("q", "k"), ""},
+		{"{op}{layer}.bin", "", 1 << 16, []int{1, 2, 3, 4, 5}, ops("q"), "{pos} or {step} in it"},
+		{"{layer}{op}{pos}.bin", "", 1 << 16, []int{1, 2, 3, 4, 5}, ops("1"), "want text between the fields"},
+		{"{op}.bin", "", 1, []int{1}, ops("../q"), `op: got "../q", want a name that stays`},
+		{"{op}.bin", "", 1, []int{1}, ops("q", "./q"), `op: got "./q"`},
+	} {
+		inv := &kernel.Inventory{Name: "x", Types: []kernel.LayerType{{Name: "a", Heads: 1, KVHeads: 1, HeadDim: 1}}, Layers: make([]int, tc.layers),
+			Ops: tc.ops, Positions: kernel.Steps(1, tc.steps...), File: tc.file, Tensor: tc.tensor}
+		err := inv.Validate()
+		if tc.want != "" {
+			assert.ErrorContains(t, err, tc.want, tc.file)
+			continue
+		}
+		if assert.NoError(t, err, tc.file) && tc.tensor == "" {
+			seen := map[string]bool{}
+			for i := range inv.Len() {
+				seen[inv.FileOf(inv.Key(i))] = true
+			}
+			assert.Len(t, seen, inv.Len(), tc.file)
 		}
 	}
 }
