@@ -73,9 +73,11 @@ func (r *Row) zeroReference() bool {
 	return r.RefMeanAbs == 0
 }
 
-// relative is the row's nRMSE, with no number where there is no denominator.
-func (r *Row) relative() float64 {
+// Relative is the row's nRMSE, no number where there is no denominator, or no figure.
+func (r *Row) Relative() float64 {
 	switch {
+	case !r.Compared():
+		return math.NaN()
 	case r.Stats != nil:
 		return r.Stats.RelativeL2()
 	case r.zeroReference():

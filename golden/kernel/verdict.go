@@ -185,7 +185,7 @@ func nonFiniteText(r *Row) string {
 // bound takes a row of the bound op.
 func (j *Judge) bound(r *Row) {
 	v, layer := j.v, &j.v.Layers[r.Layer]
-	if x := r.relative(); !math.IsNaN(x) && !r.nonFinite() {
+	if x := r.Relative(); !math.IsNaN(x) && !r.nonFinite() {
 		layer.Compared++
 		if !(x <= layer.Max) {
 			layer.Max, layer.At = x, r.Position
