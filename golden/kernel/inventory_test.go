@@ -197,6 +197,15 @@ func TestFromConfig(t *testing.T) {
 		{"Gemma 4, keys aren't", `{"model_type": "gemma4_text", "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
 			"num_global_key_value_heads": 1, "layer_types": ["sliding_attention", "sliding_attention", "full_attention"]}`,
 			3, shape{8, 2, 256}, shape{8, 2, 512}, []int{2}},
+		// As transformers: "Last layer must use `full_attention`".
+		{"Gemma 4, the last layer by layer_types", `{"model_type": "gemma4_text", "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
+			"num_kv_shared_layers": 0, "layer_types": ["full_attention", "sliding_attention", "sliding_attention"]}`,
+			3, shape{8, 2, 256}, shape{8, 2, 512}, []int{0, 2}},
+		{"Gemma 4, the last layer by the pattern", `{"model_type": "gemma4_text", "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512}`,
+			8, shape{8, 2, 256}, shape{8, 2, 512}, []int{5, 7}},
+		{"another family's last layer", `{"model_type": "x", "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
+			"layer_types": ["full_attention", "sliding_attention"]}`,
+			2, shape{8, 2, 256}, shape{8, 2, 512}, []int{0}},
 		{"Qwen2", `{"model_type": "qwen2", "num_hidden_layers": 4, "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2}`,
 			4, shape{14, 2, 64}, shape{14, 2, 64}, []int{0, 1, 2, 3}},
 		{"Gemma 3, the pattern as a number", `{"model_type": "gemma3_text", "num_hidden_layers": 7, "hidden_size": 1152, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256, "sliding_window_pattern": 3}`,
@@ -232,6 +241,18 @@ func TestFromConfig(t *testing.T) {
 	} {
 		_, err := kernel.Parse("config.json", []byte(text))
 		assert.Error(t, err, name)
+	}
+}
+
+func TestFromConfigRefusesWhatItCannotSay(t *testing.T) {
+	const start = `{"model_type": "gemma4_text", "num_hidden_layers": 6, "num_attention_heads": 8, "head_dim": 256, "global_head_dim": 512, `
+	for config, want := range map[string]string{
+		start + `"num_kv_shared_layers": 2}`:   "kernel: config config.json: num_kv_shared_layers: got 2, want 0: layers that share",
+		start + `"sliding_window_pattern": 3}`: "sliding_window_pattern: got 3, want 6, or layer_types",
+		`{"model_type": "gemma4", "text_config": ` + start + `"num_kv_shared_layers": 2}}`: "num_kv_shared_layers: got 2",
+	} {
+		_, err := kernel.Parse("config.json", []byte(config))
+		assert.ErrorContains(t, err, want)
 	}
 }
 
