@@ -247,8 +247,8 @@ func TestFromConfig(t *testing.T) {
 func TestFromConfigRefusesWhatItCannotSay(t *testing.T) {
 	const start = `{"model_type": "gemma4_text", "num_hidden_layers": 6, "num_attention_heads": 8, "head_dim": 256, "global_head_dim": 512, `
 	for config, want := range map[string]string{
-		start + `"num_kv_shared_layers": 2}`:   "kernel: config config.json: num_kv_shared_layers: got 2, want 0: layers that share",
-		start + `"sliding_window_pattern": 3}`: "sliding_window_pattern: got 3, want 6, or layer_types",
+		start + `"num_kv_shared_layers": 2}`:                                               "kernel: config config.json: num_kv_shared_layers: got 2, want 0: layers that share",
+		start + `"sliding_window_pattern": 3}`:                                             "sliding_window_pattern: got 3, want 6, or layer_types",
 		`{"model_type": "gemma4", "text_config": ` + start + `"num_kv_shared_layers": 2}}`: "num_kv_shared_layers: got 2",
 	} {
 		_, err := kernel.Parse("config.json", []byte(config))
