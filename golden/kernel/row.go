@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
@@ -49,6 +50,16 @@ type Row struct {
 
 // Compared reports whether the row has figures.
 func (r *Row) Compared() bool { return r.Problem == None }
+
+// unreadableNote begins what Plumbline notes where the script has no note: a tensor
+// of the right size that can't be read.
+const unreadableNote = "UNREADABLE:"
+
+// killsScript reports whether the script ends with a traceback reading the row's
+// tensors.
+func (r *Row) killsScript() bool {
+	return r.Problem == Unreadable && strings.Contains(r.Note, unreadableNote)
+}
 
 // nonFinite reports whether either side holds a NaN or an infinity.
 func (r *Row) nonFinite() bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -185,9 +186,26 @@ func (s *folderSession) Tensor(k Key) (Tensor, error) {
 		t.Reader, err = s.fromSafetensors(path, k.Op, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
 	}
 	if err != nil {
+		if s.format == formatRaw {
+			err = asTheScriptLooks(path, 4*int64(count), err)
+		}
 		return Tensor{}, problemOf(path, err)
 	}
 	return t, nil
+}
+
+// asTheScriptLooks puts what the script would say in place of err, where it says
+// something: it asks whether the name is there, then for its size, whatever is
+// behind it, and opens it only then.
+func asTheScriptLooks(path string, size int64, err error) error {
+	st, statErr := os.Stat(path)
+	switch {
+	case statErr != nil:
+		return &ProblemError{Missing, "MISSING:" + path}
+	case st.Size() != size:
+		return wrongSize(path, size, st.Size())
+	}
+	return err
 }
 
 func (s *folderSession) fromNPZ(path string, op int, name string, heads, width int) (dumpfmt.Float32Reader, error) {

@@ -260,12 +260,16 @@ func (j *Judge) Verdicts() (*Script, *Verdict) {
 func (j *Judge) differs() []string {
 	s, v, t := j.script, j.v, j.t
 	var out []string
+	if s.Unreadable != nil {
+		return append(out, fmt.Sprintf("%d tensors have the size that they should have and can't be read: the script ends with a traceback at the first, %s, before it has said anything",
+			v.Unreadable, j.inv.Coordinates(*s.Unreadable)))
+	}
 	if s.Crashes() {
 		return append(out, "no tensor could be compared: the script ends with a traceback, looking for the largest of no differences")
 	}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if absent := v.Expected - v.Compared; absent > 0 && s.Overall == nil {
-		say("%d of %d tensors were not compared: the script leaves them out, and says that all %d measurements are within threshold", absent, v.Expected, v.Expected)
+		say("%d of %d tensors were not compared: the script leaves them out, and says of each op that it is within threshold at all %d measurements", absent, v.Expected, len(j.inv.Layers)*len(j.inv.Positions))
 	}
 	if v.NonFinite > 0 {
 		say("%d tensors hold a NaN or an infinity: to the script a NaN is not above a threshold, its max() forgets one that doesn't come first, and a NaN in the reference gives it nRMSE 0", v.NonFinite)
