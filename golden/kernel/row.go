@@ -61,10 +61,11 @@ func (r *Row) killsScript() bool {
 	return r.Problem == Unreadable && strings.Contains(r.Note, unreadableNote)
 }
 
-// nonFinite reports whether either side holds a NaN or an infinity.
+// nonFinite reports whether either side holds a NaN or an infinity, or values whose
+// float32 mean overflows, which the figures can't tell from one.
 func (r *Row) nonFinite() bool {
-	if r.Stats != nil {
-		return r.Stats.NonFinite() > 0
+	if r.Stats != nil && r.Stats.NonFinite() > 0 {
+		return true
 	}
 	f := r.Figures
 	for _, x := range []float64{f.MaxAbs, f.MeanAbs, f.NRMSE, f.RelErrPct, f.RefMeanAbs, f.CandMeanAbs} {

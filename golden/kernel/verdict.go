@@ -26,7 +26,7 @@ type Verdict struct {
 	// Compared of Expected tensors have figures.
 	Compared, Expected int
 	// How many tensors are missing, of another size or shape, unreadable, hold a
-	// NaN or an infinity, have an all-zero reference, and have no difference at
+	// NaN or an infinity (or figures that are one), have an all-zero reference, and have no difference at
 	// all.
 	Missing, WrongSize, Unreadable, NonFinite, ZeroReference, Identical int
 
@@ -175,8 +175,8 @@ func (j *Judge) own(r *Row) {
 }
 
 func nonFiniteText(r *Row) string {
-	if r.Stats == nil {
-		return "figures that are no numbers: a NaN or an infinity in the tensors"
+	if r.Stats == nil || r.Stats.NonFinite() == 0 {
+		return "figures that are no numbers: a NaN or an infinity in the tensors, or means beyond float32"
 	}
 	s := r.Stats
 	return fmt.Sprintf("NaN or infinite: %d values of the reference, %d of the candidate, the first at index %d", s.RefNaN+s.RefInf, s.CandNaN+s.CandInf, s.FirstNonFinite)
