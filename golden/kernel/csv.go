@@ -64,8 +64,9 @@ func csvCell(s string) string {
 
 // ReadCSV reads a recorded CSV of an inventory and calls each with a row for every
 // tensor, in the inventory's order: a tensor that the CSV has no row for is Missing
-// and Absent. Rows that the inventory doesn't have, rows twice, and cells that
-// aren't what their column holds are errors, with the line.
+// and Absent. Rows that the inventory doesn't have, rows twice, cells that aren't
+// what their column holds, and figures that no two tensors have are a *CSVError, with
+// the line, before the first call.
 func ReadCSV(r io.Reader, name string, inv *Inventory, each func(Row) error) error {
 	rows, err := readCSV(r, name, inv)
 	if err != nil {
@@ -83,19 +84,37 @@ func ReadCSV(r io.Reader, name string, inv *Inventory, each func(Row) error) err
 	return nil
 }
 
+// CSVError says that a recorded CSV is malformed.
+type CSVError struct {
+	Name string
+	Err  error
+}
+
+func (e *CSVError) Error() string { return fmt.Sprintf("kernel: csv %s: %v", e.Name, e.Err) }
+func (e *CSVError) Unwrap() error { return e.Err }
+
+// csvError is a failure to read, or what the csv package says of the text.
+func csvError(name string, err error) error {
+	var text *csv.ParseError
+	if errors.As(err, &text) {
+		return &CSVError{name, err}
+	}
+	return fmt.Errorf("kernel: csv %s: %w", name, err)
+}
+
 func readCSV(r io.Reader, name string, inv *Inventory) ([]*Row, error) {
 	c := csv.NewReader(r)
 	c.ReuseRecord = true
 	c.FieldsPerRecord = strings.Count(csvHeader, ",") + 1
 	head, err := c.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("kernel: csv %s: got 0 bytes, want a header", name)
+		return nil, &CSVError{name, errors.New("got 0 bytes, want a header")}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kernel: csv %s: %w", name, err)
+		return nil, csvError(name, err)
 	}
 	if got := strings.Join(head, ","); got != csvHeader {
-		return nil, fmt.Errorf("kernel: csv %s: header: got %q, want %q", name, got, csvHeader)
+		return nil, &CSVError{name, fmt.Errorf("header: got %q, want %q", got, csvHeader)}
 	}
 	steps, ops := map[int]int{}, map[string]int{}
 	for i, p := range inv.Positions {
@@ -111,11 +130,11 @@ func readCSV(r io.Reader, name string, inv *Inventory) ([]*Row, error) {
 			return rows, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("kernel: csv %s: %w", name, err)
+			return nil, csvError(name, err)
 		}
 		line, _ := c.FieldPos(0)
 		bad := func(what, got, want string) error {
-			return fmt.Errorf("kernel: csv %s: line %d: %s: got %q, want %s", name, line, what, got, want)
+			return &CSVError{name, fmt.Errorf("line %d: %s: got %q, want %s", line, what, got, want)}
 		}
 		layer, err := strconv.Atoi(cells[0])
 		if err != nil || layer < 0 || layer >= len(inv.Layers) {
@@ -144,6 +163,12 @@ func readCSV(r io.Reader, name string, inv *Inventory) ([]*Row, error) {
 			}
 			if *x, err = strconv.ParseFloat(cell, 64); err != nil || *x < 0 {
 				return nil, bad(strings.Split(csvHeader, ",")[3+i], cell, "a number, not negative")
+			}
+		}
+		if row.Compared() {
+			heads, width := inv.Shape(row.Key)
+			if what, got, want := row.impossible(float64(heads) * float64(width)); what != "" {
+				return nil, bad(what, got, want)
 			}
 		}
 		at := &rows[inv.Index(row.Key)]

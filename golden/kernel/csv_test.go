@@ -2,9 +2,12 @@ package kernel_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +20,7 @@ const header = "layer,pos,op,max_abs_diff,mean_abs_diff,mse,nrmse,rel_err_pct,de
 // Written by CPython's csv.DictWriter.
 const pythonCSV = header +
 	"0,1,q_normed,0.3454468846321106,0.05260377749800682,0.004754727706313133,0.1592903861072687,15.565454695323082,0.3379520773887634,0.3265562057495117,\r\n" +
-	"0,1,k_normed,0.0,0.0,0.0,0.0,0.0,1e-05,1.5e+16,\r\n" +
+	"0,1,k_normed,1.5e+16,1.5e+16,2.25e+32,1.0,100.0,1.5e+16,1e-05,\r\n" +
 	"0,1,v_normed,nan,inf,nan,0.0,nan,nan,1.0,\r\n" +
 	"0,1,sdpa_out,MISSING,MISSING,MISSING,MISSING,MISSING,MISSING,MISSING,MISSING:a/b.bin\r\n" +
 	"0,5,q_normed,MISSING,MISSING,MISSING,MISSING,MISSING,MISSING,MISSING,\"SIZE_MISMATCH:a, \"\"b\"\".bin:expected=8,got=4;MISSING:c\"\r\n"
@@ -125,4 +128,57 @@ func FuzzReadCSV(f *testing.F) {
 			t.Fatalf("%v, of what was written: %q", err, b.String())
 		}
 	})
+}
+
+// Figures that no two tensors have are refused; rounding and overflow aren't.
+func TestCSVImpossibleFigures(t *testing.T) {
+	inv := small(t, rawFile, "") // q_normed of layer 0: 32 values
+	for figures, want := range map[string]string{
+		"0.5,0.25,0.1,0.2,1.0,1.0,1.0":                "",
+		"0.5,0.500004,0.250002,0.2,1.0,1.0,1.0":       "", // float32 means
+		"0.5,0.6,0.1,0.2,1.0,1.0,1.0":                 "mean_abs_diff: got \"0.6\", want at most max_abs_diff, 0.5",
+		"0.0,0.1,0.0,0.0,1.0,1.0,1.0":                 "mean_abs_diff",
+		"0.5,0.25,0.26,0.2,1.0,1.0,1.0":               "mse: got \"0.26\", want at most the square of max_abs_diff, 0.25",
+		"0.5,0.25,inf,0.2,1.0,1.0,1.0":                "mse: got \"inf\"",
+		"1.5e+19,1.5e+19,inf,0.2,1.0,1e+30,1e+30":     "",
+		"1e+18,1e+18,1e+36,0.2,1.0,1e+30,1e+30":       "",
+		"1e+18,1e+18,inf,0.2,1.0,1e+30,1e+30":         "mse: got \"inf\"", // 32 x 1e36 fits a float32
+		"2.7e-23,2.7e-23,1.4e-45,0.2,1.0,1e-22,1e-22": "",                 // rounded up to the smallest float32
+		"1e-30,1e-30,0.0,0.2,1.0,1e-29,1e-29":         "",
+		"0.5,0.25,0.1,0.0,1.0,1.0,1.0":                "nrmse: got \"0.0\", want above 0 with a max_abs_diff of 0.5",
+		"0.5,0.25,0.1,0.0,1.0,0.0,0.25":               "", // an all-zero reference has the script's 0
+		"0.0,0.0,0.0,0.1,1.0,1.0,1.0":                 "nrmse: got \"0.1\", want 0 without a difference",
+		"0.5,0.25,0.1,0.2,1.0,1.0,1.26":               "tq_mean_abs: got \"1.26\", want within mean_abs_diff, 0.25, of dense_mean_abs, 1.0",
+		"0.5,0.25,0.1,0.2,1.0,1.26,1.0":               "tq_mean_abs",
+		"0.5,0.25,0.1,0.2,1.0,1.250002,1.0":           "",
+		"0.0,0.0,0.0,0.0,0.0,1.0,1.1":                 "tq_mean_abs",
+		"nan,nan,nan,0.0,nan,nan,1.0":                 "", // a finding
+	} {
+		_, err := read(t, inv, header+"0,1,q_normed,"+figures+",\r\n")
+		if want == "" {
+			assert.NoError(t, err, figures)
+			continue
+		}
+		var e *kernel.CSVError
+		if assert.ErrorAs(t, err, &e, figures) {
+			assert.ErrorContains(t, err, "kernel: csv x.csv: line 2: "+want, figures)
+		}
+	}
+}
+
+// What can't be read is not a malformed CSV.
+func TestCSVUnread(t *testing.T) {
+	inv := small(t, rawFile, "")
+	for _, text := range []string{"", header} {
+		broken := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("torn away")))
+		err := kernel.ReadCSV(broken, "x.csv", inv, func(kernel.Row) error { return nil })
+		require.ErrorContains(t, err, "torn away")
+		var e *kernel.CSVError
+		require.False(t, errors.As(err, &e))
+	}
+	for _, text := range []string{"", "\x00", header + "0,1\r\n", header + "9,1,q_normed,1.0,1.0,1.0,1.0,1.0,1.0,1.0,\r\n"} {
+		_, err := read(t, inv, text)
+		var e *kernel.CSVError
+		require.ErrorAs(t, err, &e)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // Inventory says which tensors a comparison consists of.
@@ -125,10 +127,14 @@ func (inv *Inventory) must() *Inventory {
 // maxTensors bounds an inventory, and so what a mistyped one makes a run look for.
 const maxTensors = 1 << 28
 
+// maxValues bounds a tensor, far beyond any at one position; four times as many
+// bytes don't overflow.
+const maxValues = math.MaxInt32
+
 // Validate checks the inventory; it has to be called after a change, before use.
 func (inv *Inventory) Validate() error {
 	bad := func(what string, got, want any) error {
-		return fmt.Errorf("kernel: inventory %s: %s: got %v, want %v", inv.Name, what, got, want)
+		return fmt.Errorf("kernel: inventory %s: %s: got %v, want %v", dumpfmt.Printable(inv.Name), what, got, want)
 	}
 	if len(inv.Types) == 0 || len(inv.Layers) == 0 || len(inv.Ops) == 0 || len(inv.Positions) == 0 {
 		return bad("size", fmt.Sprintf("%d layer types, %d layers, %d ops, %d positions", len(inv.Types), len(inv.Layers), len(inv.Ops), len(inv.Positions)),
@@ -137,16 +143,20 @@ func (inv *Inventory) Validate() error {
 	if n := float64(len(inv.Layers)) * float64(len(inv.Ops)) * float64(len(inv.Positions)); n > maxTensors {
 		return bad("tensors", n, fmt.Sprintf("at most %d", maxTensors))
 	}
+	for _, s := range append(inv.words(), inv.File, inv.Tensor) {
+		if dumpfmt.Printable(s) != s {
+			return bad("text", fmt.Sprintf("%q", s), "printable characters")
+		}
+	}
 	names := map[string]bool{}
 	for _, t := range inv.Types {
 		if t.Name == "" || names[t.Name] {
 			return bad("layer type", fmt.Sprintf("%q", t.Name), "names, each once")
 		}
 		names[t.Name] = true
-		for _, n := range []int{t.Heads, t.KVHeads, t.HeadDim} {
-			if n <= 0 || n > math.MaxInt32 {
-				return bad("shape of "+t.Name, fmt.Sprintf("%d heads, %d KV heads, width %d", t.Heads, t.KVHeads, t.HeadDim), "positive numbers")
-			}
+		if min(t.Heads, t.KVHeads, t.HeadDim) <= 0 || max(t.Heads, t.KVHeads) > maxValues/t.HeadDim {
+			return bad("shape of "+t.Name, fmt.Sprintf("%d heads, %d KV heads, width %d", t.Heads, t.KVHeads, t.HeadDim),
+				fmt.Sprintf("positive numbers, and at most %d values", maxValues))
 		}
 	}
 	for i, t := range inv.Layers {
@@ -195,7 +205,19 @@ func (inv *Inventory) Validate() error {
 			return bad("file", fmt.Sprintf("%q", inv.File), f.what+" in it, so that no two tensors are one")
 		}
 	}
-	return nil
+	return inv.distinct()
+}
+
+// words are the names that reports show.
+func (inv *Inventory) words() []string {
+	out := []string{inv.Name, inv.Family}
+	for _, t := range inv.Types {
+		out = append(out, t.Name)
+	}
+	for _, op := range inv.Ops {
+		out = append(out, op.Name, op.Label)
+	}
+	return out
 }
 
 // Len is the number of tensors of a side.
@@ -222,7 +244,7 @@ func (inv *Inventory) Shape(k Key) (heads, width int) {
 	return t.Heads, t.HeadDim
 }
 
-// Coordinates are a tensor's for people for people: "layer=3 pos=5 op=k_normed", pos
+// Coordinates are a tensor's for people: "layer=3 pos=5 op=k_normed", pos
 // being the decode step, as in the CSV.
 func (inv *Inventory) Coordinates(k Key) string {
 	return fmt.Sprintf("layer=%d pos=%d op=%s", k.Layer, inv.Positions[k.Position].Step, inv.Ops[k.Op].Name)

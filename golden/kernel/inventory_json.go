@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // inventoryJSON is the file form of an inventory.
@@ -91,7 +93,7 @@ func Parse(name string, data []byte) (*Inventory, error) {
 		return nil, fmt.Errorf("kernel: inventory %s: %w", name, err)
 	}
 	if f.Name == "" {
-		f.Name = name
+		f.Name = dumpfmt.Printable(name)
 	}
 	inv := &Inventory{Name: f.Name, Family: f.Family, File: f.File, Tensor: f.Tensor, Positions: Steps(f.Positions.FirstPos, f.Positions.Steps...), Ops: StandardOps()}
 	if f.File == "" {
@@ -161,6 +163,7 @@ type configJSON struct {
 	GlobalKVHeads *int        `json:"num_global_key_value_heads"`
 	GlobalHeadDim *int        `json:"global_head_dim"`
 	AttentionKEqV bool        `json:"attention_k_eq_v"`
+	SharedLayers  int         `json:"num_kv_shared_layers"`
 	TextConfig    *configJSON `json:"text_config"`
 }
 
@@ -195,6 +198,11 @@ func FromConfig(name string, data []byte) (*Inventory, error) {
 	if c.Layers <= 0 || c.Layers > maxLayers || c.Heads <= 0 {
 		return nil, bad("size", fmt.Sprintf("%d layers, %d heads", c.Layers, c.Heads), "num_hidden_layers and num_attention_heads")
 	}
+	if c.SharedLayers != 0 {
+		return nil, bad("num_kv_shared_layers", c.SharedLayers,
+			"0: layers that share keys and values have no k and v of their own; an inventory file with other ops can leave them out")
+	}
+	gemma4 := strings.HasPrefix(c.ModelType, "gemma4")
 	or := func(p *int, otherwise int) int {
 		if p == nil {
 			return otherwise
@@ -209,14 +217,17 @@ func FromConfig(name string, data []byte) (*Inventory, error) {
 	}
 	if d := or(c.GlobalHeadDim, 0); d != 0 {
 		global.HeadDim = d
-	} else if strings.HasPrefix(c.ModelType, "gemma4") && c.GlobalHeadDim == nil {
+	} else if gemma4 && c.GlobalHeadDim == nil {
 		return nil, bad("global_head_dim", "none", "a width: its default depends on the version of transformers")
 	}
 	types := c.LayerTypes
 	if types == nil {
 		every := or(c.Pattern, 1)
-		if strings.HasPrefix(c.ModelType, "gemma4") {
-			every = or(c.Pattern, 6)
+		if gemma4 {
+			every = 6 // transformers reads no pattern here
+			if c.Pattern != nil && *c.Pattern != every {
+				return nil, bad("sliding_window_pattern", *c.Pattern, "6, or layer_types: transformers doesn't read it for Gemma 4")
+			}
 		}
 		if every <= 0 {
 			return nil, bad("sliding_window_pattern", every, "a positive number")
@@ -228,9 +239,12 @@ func FromConfig(name string, data []byte) (*Inventory, error) {
 	if len(types) != c.Layers {
 		return nil, bad("layer_types", fmt.Sprintf("%d", len(types)), fmt.Sprintf("%d, as num_hidden_layers", c.Layers))
 	}
-	inv := &Inventory{Name: name, Family: c.ModelType, Types: []LayerType{local, global}, Ops: StandardOps(), BoundOp: 3,
+	inv := &Inventory{Name: dumpfmt.Printable(name), Family: c.ModelType, Types: []LayerType{local, global}, Ops: StandardOps(), BoundOp: 3,
 		Positions: Gemma4().Positions, Progression: Gemma4().Progression, LateLayer: c.Layers / 2, File: standardFile}
 	for i, t := range types {
+		if gemma4 && i == len(types)-1 && t == sliding {
+			t = full
+		}
 		switch t {
 		case sliding:
 			inv.Layers = append(inv.Layers, 0)

@@ -87,6 +87,15 @@ func TestParseInventoryRefuses(t *testing.T) {
 		"positions that don't ascend": {replaced(`[1, 3, 110]`, `[1, 3, 3]`), "positions[2]: got step 3 at 11"},
 		"no heads":                    {replaced(`"heads": 4`, `"heads": 0`), "shape of b"},
 		"huge heads":                  {replaced(`"heads": 4`, `"heads": 9000000000`), "shape of b"},
+		"an absurd product":           {replaced(`"heads": 4, "kv_heads": 2, "head_dim": 8`, `"heads": 2000000000, "kv_heads": 2, "head_dim": 2000000000`), "at most 2147483647 values"},
+		"an absurd product of KV":     {replaced(`"heads": 4, "kv_heads": 2, "head_dim": 8`, `"heads": 1, "kv_heads": 2, "head_dim": 2000000000`), "at most 2147483647 values"},
+		"heads beyond int64":          {replaced(`"heads": 4`, `"heads": 9223372036854775808`), "cannot unmarshal"},
+		"an escape in an op":          {replaced(`"gate"`, `"o\u001b[31mut"`), `text: got "o\x1b[31mut", want printable`},
+		"an escape in the name":       {replaced(`"tiny"`, `"o\u001b[31mut"`), `kernel: inventory "o\x1b[31mut": text: got "o\x1b[31mut", want printable`},
+		"a line break in a label":     {replaced(`"label": "k"`, `"label": "k\nk"`), `text: got "k\nk"`},
+		"a turn of direction":         {replaced(`"label": "k"`, `"label": "\u202ek"`), `text: got "\u202ek"`},
+		"a bell in a type":            {strings.ReplaceAll(inventoryFile, `"b"`, `"\u0007"`), `text: got "\a"`},
+		"an escape in a file":         {replaced(`l{layer}`, `\u001b{layer}`), `text: got`},
 		"an op twice":                 {replaced(`"gate"`, `"out"`), `op: got "out"`},
 		"an unknown bound op":         {replaced(`"bound_op": "out"`, `"bound_op": "up"`), `bound_op: got "up"`},
 		"an unknown step":             {replaced(`"progression_step": 3`, `"progression_step": 2`), "progression_step: got 2"},
@@ -104,6 +113,55 @@ func TestParseInventoryRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, tc.want, name)
 		if err != nil {
 			assert.True(t, strings.HasPrefix(err.Error(), "kernel: "), "%v", err)
+		}
+	}
+}
+
+// Two tensors under one name would be one compared twice, and one never.
+func TestInventoryNamesAreDistinct(t *testing.T) {
+	ops := func(names ...string) []kernel.Op {
+		var out []kernel.Op
+		for _, n := range names {
+			out = append(out, kernel.Op{Name: n, Label: n})
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		file, tensor string
+		layers       int
+		steps        []int
+		ops          []kernel.Op
+		want         string // "" for distinct names
+	}{
+		{"f{layer}{pos}.bin", "", 12, []int{1, 11}, ops("q"), `got "f111.bin" for both layer=1 pos=11 op=q and layer=11 pos=1 op=q`},
+		{"f{layer:02}{pos:02}.bin", "", 12, []int{1, 11}, ops("q"), ""},
+		{"f{layer:02}{pos:02}.bin", "", 12, []int{1, 110}, ops("q"), ""}, // 110 is no 1 behind 10
+		{"f{layer}-{pos}.bin", "", 12, []int{1, 11}, ops("q"), ""},
+		{"f{layer}1{pos}.bin", "", 12, []int{1, 11}, ops("q"), `got "f1111.bin" for both`},
+		{"{op}{layer}.bin", "", 12, []int{1}, ops("q", "q1"), `got "q10.bin" for both`},
+		{"{op}{layer}.bin", "", 12, []int{1}, ops("q", "k"), ""},
+		{"{op}_{layer}_{pos}.bin", "", 3, []int{1, 2}, ops("q", "q_1"), ""},
+		{"{op}_{layer}.bin", "", 3, []int{1}, ops("q", "q_1"), ""},
+		{"x{layer}.npz", "{pos}{op}", 12, []int{1, 11}, ops("q", "1q"), `for both layer=0 pos=1 op=1q and layer=0 pos=11 op=q`},
+		{"x{layer}.npz", "{pos}{op}", 12, []int{1, 11}, ops("q", "k"), ""},
+		{"{op}{layer}.bin", "", 1 << 16, []int{1, 2, 3, 4, 5}, ops("q"), "{pos} or {step} in it"},
+		{"{layer}{op}{pos}.bin", "", 1 << 16, []int{1, 2, 3, 4, 5}, ops("1"), "want text between the fields"},
+		{"{op}.bin", "", 1, []int{1}, ops("../q"), `op: got "../q", want a name that stays`},
+		{"{op}.bin", "", 1, []int{1}, ops("q", "./q"), `op: got "./q"`},
+	} {
+		inv := &kernel.Inventory{Name: "x", Types: []kernel.LayerType{{Name: "a", Heads: 1, KVHeads: 1, HeadDim: 1}}, Layers: make([]int, tc.layers),
+			Ops: tc.ops, Positions: kernel.Steps(1, tc.steps...), File: tc.file, Tensor: tc.tensor}
+		err := inv.Validate()
+		if tc.want != "" {
+			assert.ErrorContains(t, err, tc.want, tc.file)
+			continue
+		}
+		if assert.NoError(t, err, tc.file) && tc.tensor == "" {
+			seen := map[string]bool{}
+			for i := range inv.Len() {
+				seen[inv.FileOf(inv.Key(i))] = true
+			}
+			assert.Len(t, seen, inv.Len(), tc.file)
 		}
 	}
 }
@@ -139,6 +197,15 @@ func TestFromConfig(t *testing.T) {
 		{"Gemma 4, keys aren't", `{"model_type": "gemma4_text", "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
 			"num_global_key_value_heads": 1, "layer_types": ["sliding_attention", "sliding_attention", "full_attention"]}`,
 			3, shape{8, 2, 256}, shape{8, 2, 512}, []int{2}},
+		// As transformers: "Last layer must use `full_attention`".
+		{"Gemma 4, the last layer by layer_types", `{"model_type": "gemma4_text", "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
+			"num_kv_shared_layers": 0, "layer_types": ["full_attention", "sliding_attention", "sliding_attention"]}`,
+			3, shape{8, 2, 256}, shape{8, 2, 512}, []int{0, 2}},
+		{"Gemma 4, the last layer by the pattern", `{"model_type": "gemma4_text", "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512}`,
+			8, shape{8, 2, 256}, shape{8, 2, 512}, []int{5, 7}},
+		{"another family's last layer", `{"model_type": "x", "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "global_head_dim": 512,
+			"layer_types": ["full_attention", "sliding_attention"]}`,
+			2, shape{8, 2, 256}, shape{8, 2, 512}, []int{0}},
 		{"Qwen2", `{"model_type": "qwen2", "num_hidden_layers": 4, "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2}`,
 			4, shape{14, 2, 64}, shape{14, 2, 64}, []int{0, 1, 2, 3}},
 		{"Gemma 3, the pattern as a number", `{"model_type": "gemma3_text", "num_hidden_layers": 7, "hidden_size": 1152, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256, "sliding_window_pattern": 3}`,
@@ -174,6 +241,18 @@ func TestFromConfig(t *testing.T) {
 	} {
 		_, err := kernel.Parse("config.json", []byte(text))
 		assert.Error(t, err, name)
+	}
+}
+
+func TestFromConfigRefusesWhatItCannotSay(t *testing.T) {
+	const start = `{"model_type": "gemma4_text", "num_hidden_layers": 6, "num_attention_heads": 8, "head_dim": 256, "global_head_dim": 512, `
+	for config, want := range map[string]string{
+		start + `"num_kv_shared_layers": 2}`:                                               "kernel: config config.json: num_kv_shared_layers: got 2, want 0: layers that share",
+		start + `"sliding_window_pattern": 3}`:                                             "sliding_window_pattern: got 3, want 6, or layer_types",
+		`{"model_type": "gemma4", "text_config": ` + start + `"num_kv_shared_layers": 2}}`: "num_kv_shared_layers: got 2",
+	} {
+		_, err := kernel.Parse("config.json", []byte(config))
+		assert.ErrorContains(t, err, want)
 	}
 }
 

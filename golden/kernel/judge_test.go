@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -291,4 +292,49 @@ func TestPower(t *testing.T) {
 	r[at(inv, 3, 1, sdpa)].NRMSE = 0.13
 	_, own = judge(t, inv, kernel.DefaultThresholds(), r)
 	assert.NotContains(t, own.Power[0], "another formula")
+}
+
+// The script says it of each op, at as many places as there are.
+func TestDiffersCountsAsTheScript(t *testing.T) {
+	inv := kernel.Gemma4()
+	r := rows(inv)
+	lose(&r[3], kernel.Missing, "MISSING:x")
+	_, own := judge(t, inv, kernel.DefaultThresholds(), r)
+	assert.Equal(t, "1 of 840 tensors were not compared: the script leaves them out, and says of each op that it is within threshold at all 210 measurements", own.Differs[0])
+}
+
+// Values whose float32 mean overflows have no figures, from tensors as from their
+// own CSV.
+func TestOverflowFailsFromTensorsAndFromTheirCSV(t *testing.T) {
+	inv := small(t, rawFile, "")
+	bad := kernel.Key{Layer: 1, Position: 1, Op: q}
+	source := func(shift float32) kernel.Source {
+		return kernel.Func(func(at kernel.Key) []float32 {
+			out := values(inv, at, shift)
+			if at == bad {
+				for i := range out {
+					out[i] = 3e38
+				}
+			}
+			return out
+		}).Of(inv)
+	}
+	fromTensors := compare(t, inv, source(0), source(1.0/65536), 1)
+	var b bytes.Buffer
+	w, err := kernel.NewCSVWriter(&b, inv)
+	require.NoError(t, err)
+	for _, row := range fromTensors {
+		require.NoError(t, w.Write(row))
+	}
+	fromCSV, err := read(t, inv, b.String())
+	require.NoError(t, err)
+	for name, rows := range map[string][]kernel.Row{"tensors": fromTensors, "csv": fromCSV} {
+		_, own := judge(t, inv, kernel.DefaultThresholds(), rows)
+		assert.Equal(t, kernel.Fails, own.Conclusion, name)
+		assert.Equal(t, kernel.Ambiguous, own.Class, name)
+		if assert.Equal(t, 1, own.NonFinite, name) {
+			assert.Equal(t, bad, own.Findings[0].Key, name)
+			assert.Contains(t, own.Findings[0].Says, "figures that are no numbers", name)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
@@ -50,10 +51,21 @@ type Row struct {
 // Compared reports whether the row has figures.
 func (r *Row) Compared() bool { return r.Problem == None }
 
-// nonFinite reports whether either side holds a NaN or an infinity.
+// unreadableNote begins what Plumbline notes where the script has no note: a tensor
+// of the right size that can't be read.
+const unreadableNote = "UNREADABLE:"
+
+// killsScript reports whether the script ends with a traceback reading the row's
+// tensors.
+func (r *Row) killsScript() bool {
+	return r.Problem == Unreadable && strings.Contains(r.Note, unreadableNote)
+}
+
+// nonFinite reports whether either side holds a NaN or an infinity, or values whose
+// float32 mean overflows, which the figures can't tell from one.
 func (r *Row) nonFinite() bool {
-	if r.Stats != nil {
-		return r.Stats.NonFinite() > 0
+	if r.Stats != nil && r.Stats.NonFinite() > 0 {
+		return true
 	}
 	f := r.Figures
 	for _, x := range []float64{f.MaxAbs, f.MeanAbs, f.NRMSE, f.RelErrPct, f.RefMeanAbs, f.CandMeanAbs} {
@@ -73,9 +85,11 @@ func (r *Row) zeroReference() bool {
 	return r.RefMeanAbs == 0
 }
 
-// relative is the row's nRMSE, with no number where there is no denominator.
-func (r *Row) relative() float64 {
+// Relative is the row's nRMSE, no number where there is no denominator, or no figure.
+func (r *Row) Relative() float64 {
 	switch {
+	case !r.Compared():
+		return math.NaN()
 	case r.Stats != nil:
 		return r.Stats.RelativeL2()
 	case r.zeroReference():

@@ -48,6 +48,10 @@ type Script struct {
 	Bound      []*float64
 	BoundHolds bool
 
+	// Unreadable is the first tensor that the script would end with a traceback
+	// reading: it then says nothing at all, and Class is empty.
+	Unreadable *Key
+
 	Class           Class
 	DrilldownNeeded bool
 	DrilldownReason string
@@ -82,6 +86,10 @@ func (s *Script) add(inv *Inventory, t Thresholds, r *Row) {
 	s.Rows++
 	if !r.Compared() {
 		s.Skipped++
+		if s.Unreadable == nil && r.killsScript() {
+			k := r.Key
+			s.Unreadable = &k
+		}
 		return
 	}
 	b := Breach{r.Key, r.MaxAbs}
@@ -116,6 +124,11 @@ func (s *Script) finish(inv *Inventory, t Thresholds, last []*float64) {
 	for _, v := range s.Bound {
 		s.BoundHolds = s.BoundHolds && v != nil && *v < t.NRMSE.Value
 	}
+	if k := s.Unreadable; k != nil {
+		s.BoundHolds = false
+		s.DrilldownReason = "the script ends with a traceback, reading " + inv.Coordinates(*k)
+		return
+	}
 	if b := s.Overall; b != nil {
 		s.Class = BugCandidate
 		if s.DrilldownNeeded = breaching > 1 || b.Layer > inv.LateLayer; s.DrilldownNeeded {
@@ -144,6 +157,8 @@ func (s *Script) finish(inv *Inventory, t Thresholds, last []*float64) {
 	}
 }
 
-// Crashes reports whether the script ends with a traceback: it looks for the
-// largest of no differences.
-func (s *Script) Crashes() bool { return s.Overall == nil && s.Largest == nil }
+// Crashes reports whether the script ends with a traceback: it reads a file that
+// can't be read, or looks for the largest of no differences.
+func (s *Script) Crashes() bool {
+	return s.Unreadable != nil || s.Overall == nil && s.Largest == nil
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -99,19 +100,56 @@ type folderSession struct {
 	path   []byte
 	small  dumpfmt.RawBuffer
 	open   interface{ Close() error } // what the last large tensor streams from
-	// The archive that the last tensor came from.
-	archive     interface{ Close() error }
-	archivePath string
+	// archives are open, at most one per op: op is the index that changes fastest,
+	// and opening reads a whole table of contents.
+	archives [maxArchives]openArchive
+}
+
+// maxArchives bounds what a session holds open. Ops beyond it share.
+const maxArchives = 16
+
+// openArchive is an archive, or why there is none.
+type openArchive struct {
+	path string
+	file interface{ Close() error }
+	err  error
+}
+
+func (a *openArchive) close() error {
+	defer func() { *a = openArchive{} }()
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}
+
+// archive returns the open archive at path, or opens it in place of the op's last.
+func archive[T interface{ Close() error }](s *folderSession, path string, op int, open func(string) (T, error)) (T, error) {
+	a := &s.archives[0]
+	if s.inv.file.has([]field{fieldOp}) {
+		a = &s.archives[op%maxArchives]
+	}
+	if a.path != path {
+		_ = a.close() // it was only read
+		a.path = path
+		var d T
+		if d, a.err = open(path); a.err == nil {
+			a.file = d
+		}
+	}
+	d, _ := a.file.(T)
+	return d, a.err
 }
 
 func (s *folderSession) Close() error {
 	var err error
-	for _, c := range []interface{ Close() error }{s.open, s.archive} {
-		if c != nil {
-			err = errors.Join(err, c.Close())
-		}
+	if s.open != nil {
+		err = s.open.Close()
+		s.open = nil
 	}
-	s.open, s.archive, s.archivePath = nil, nil, ""
+	for i := range s.archives {
+		err = errors.Join(err, s.archives[i].close())
+	}
 	return err
 }
 
@@ -143,45 +181,56 @@ func (s *folderSession) Tensor(k Key) (Tensor, error) {
 			t.Reader, err = d, checkShape(path, d.Shape(), heads, width)
 		}
 	case formatNPZ:
-		t.Reader, err = s.fromNPZ(path, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
+		t.Reader, err = s.fromNPZ(path, k.Op, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
 	case formatSafetensors:
-		t.Reader, err = s.fromSafetensors(path, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
+		t.Reader, err = s.fromSafetensors(path, k.Op, string(s.inv.tensor.append(nil, s.inv, k)), heads, width)
 	}
 	if err != nil {
+		if s.format == formatRaw {
+			err = asTheScriptLooks(path, 4*int64(count), err)
+		}
 		return Tensor{}, problemOf(path, err)
 	}
 	return t, nil
 }
 
-func (s *folderSession) fromNPZ(path, name string, heads, width int) (dumpfmt.Float32Reader, error) {
-	d, ok := s.archive.(*dumpfmt.NPZ)
-	if !ok || s.archivePath != path {
-		_ = s.Close() // it was only read
-		var err error
-		if d, err = dumpfmt.OpenNPZ(path); err != nil {
-			return nil, err
-		}
-		s.archive, s.archivePath = d, path
+// asTheScriptLooks puts what the script would say in place of err, where it says
+// something: it asks whether the name is there, then for its size, whatever is
+// behind it, and opens it only then.
+func asTheScriptLooks(path string, size int64, err error) error {
+	st, statErr := os.Stat(path)
+	switch {
+	case statErr != nil:
+		return &ProblemError{Missing, "MISSING:" + path}
+	case st.Size() != size:
+		return wrongSize(path, size, st.Size())
+	}
+	return err
+}
+
+func (s *folderSession) fromNPZ(path string, op int, name string, heads, width int) (dumpfmt.Float32Reader, error) {
+	d, err := archive(s, path, op, dumpfmt.OpenNPZ)
+	if err != nil {
+		return nil, err
 	}
 	if !d.Has(name) {
 		return nil, &ProblemError{Missing, "MISSING:" + path + "#" + name}
 	}
-	w, err := d.Float32s(name)
+	// The shape comes first: a deflated array is inflated whole.
+	shape, err := d.Shape(name)
 	if err != nil {
 		return nil, err
 	}
-	return w, checkShape(path+"#"+name, w.Shape(), heads, width)
+	if err := checkShape(path+"#"+name, shape, heads, width); err != nil {
+		return nil, err
+	}
+	return d.Float32s(name)
 }
 
-func (s *folderSession) fromSafetensors(path, name string, heads, width int) (dumpfmt.Float32Reader, error) {
-	d, ok := s.archive.(*dumpfmt.Safetensors)
-	if !ok || s.archivePath != path {
-		_ = s.Close() // it was only read
-		var err error
-		if d, err = dumpfmt.OpenSafetensors(path); err != nil {
-			return nil, err
-		}
-		s.archive, s.archivePath = d, path
+func (s *folderSession) fromSafetensors(path string, op int, name string, heads, width int) (dumpfmt.Float32Reader, error) {
+	d, err := archive(s, path, op, dumpfmt.OpenSafetensors)
+	if err != nil {
+		return nil, err
 	}
 	info, ok := d.Tensor(name)
 	if !ok {

@@ -26,7 +26,7 @@ type Verdict struct {
 	// Compared of Expected tensors have figures.
 	Compared, Expected int
 	// How many tensors are missing, of another size or shape, unreadable, hold a
-	// NaN or an infinity, have an all-zero reference, and have no difference at
+	// NaN or an infinity (or figures that are one), have an all-zero reference, and have no difference at
 	// all.
 	Missing, WrongSize, Unreadable, NonFinite, ZeroReference, Identical int
 
@@ -175,8 +175,8 @@ func (j *Judge) own(r *Row) {
 }
 
 func nonFiniteText(r *Row) string {
-	if r.Stats == nil {
-		return "figures that are no numbers: a NaN or an infinity in the tensors"
+	if r.Stats == nil || r.Stats.NonFinite() == 0 {
+		return "figures that are no numbers: a NaN or an infinity in the tensors, or means beyond float32"
 	}
 	s := r.Stats
 	return fmt.Sprintf("NaN or infinite: %d values of the reference, %d of the candidate, the first at index %d", s.RefNaN+s.RefInf, s.CandNaN+s.CandInf, s.FirstNonFinite)
@@ -185,7 +185,7 @@ func nonFiniteText(r *Row) string {
 // bound takes a row of the bound op.
 func (j *Judge) bound(r *Row) {
 	v, layer := j.v, &j.v.Layers[r.Layer]
-	if x := r.relative(); !math.IsNaN(x) && !r.nonFinite() {
+	if x := r.Relative(); !math.IsNaN(x) && !r.nonFinite() {
 		layer.Compared++
 		if !(x <= layer.Max) {
 			layer.Max, layer.At = x, r.Position
@@ -260,12 +260,16 @@ func (j *Judge) Verdicts() (*Script, *Verdict) {
 func (j *Judge) differs() []string {
 	s, v, t := j.script, j.v, j.t
 	var out []string
+	if s.Unreadable != nil {
+		return append(out, fmt.Sprintf("%d tensors have the size that they should have and can't be read: the script ends with a traceback at the first, %s, before it has said anything",
+			v.Unreadable, j.inv.Coordinates(*s.Unreadable)))
+	}
 	if s.Crashes() {
 		return append(out, "no tensor could be compared: the script ends with a traceback, looking for the largest of no differences")
 	}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if absent := v.Expected - v.Compared; absent > 0 && s.Overall == nil {
-		say("%d of %d tensors were not compared: the script leaves them out, and says that all %d measurements are within threshold", absent, v.Expected, v.Expected)
+		say("%d of %d tensors were not compared: the script leaves them out, and says of each op that it is within threshold at all %d measurements", absent, v.Expected, len(j.inv.Layers)*len(j.inv.Positions))
 	}
 	if v.NonFinite > 0 {
 		say("%d tensors hold a NaN or an infinity: to the script a NaN is not above a threshold, its max() forgets one that doesn't come first, and a NaN in the reference gives it nRMSE 0", v.NonFinite)

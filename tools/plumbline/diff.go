@@ -61,8 +61,9 @@ Files are raw float32, .npy, .npz or .safetensors, by their extension.
 --from-csv judges a CSV that was recorded before, without the tensors.
 
 Exit codes: 0 floor: every tensor compared, no breach, the bound holds; 1 a breach, the bound violated, or
-any tensor missing, of another size, unreadable or not finite, or a reference that is all zero; 2 the run
-itself broke; 3 nothing could be compared.`,
+any tensor missing, of another size, unreadable or not finite, or a reference that is all zero, or a
+recorded CSV that is malformed or holds figures that no two tensors have; 2 the run itself broke; 3 nothing
+could be compared.`,
 		Example: `  plumbline diff --ref dense --cand tq --csv raw.csv --summary summary.md
   plumbline diff --from-csv raw.csv --nrmse 0.2
   plumbline diff --ref dense --cand tq --inventory model/config.json --steps 1-64 --first-pos 100 --plots plots`,
@@ -190,7 +191,7 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 	defer task.End()
 	each := func(r kernel.Row) error {
 		if d.grid != nil && r.Op == d.inv.BoundOp {
-			d.grid[r.Layer][r.Position] = plotted(r)
+			d.grid[r.Layer][r.Position] = r.Relative() // no number where there is none, not the script's 0
 		}
 		if table != nil {
 			if err := table.Write(r); err != nil {
@@ -208,6 +209,10 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 		}
 		defer func() { _ = f.Close() }() // only read
 		err = kernel.ReadCSV(f, d.flags.fromCSV, d.inv, each)
+		var malformed *kernel.CSVError
+		if errors.As(err, &malformed) {
+			return &exitError{exitFails, err}
+		}
 		if err != nil {
 			return err
 		}
@@ -221,17 +226,6 @@ func (d *diffReport) run(ctx context.Context, a *app, folders [2]kernel.Source) 
 	}
 	d.script, d.verdict = judge.Verdicts()
 	return nil
-}
-
-// plotted is a row's nRMSE; no number where there is none, not the script's 0.
-func plotted(r kernel.Row) float64 {
-	switch {
-	case !r.Compared():
-		return math.NaN()
-	case r.Stats != nil:
-		return r.Stats.RelativeL2()
-	}
-	return r.NRMSE
 }
 
 // lookAtHeads reads the tensors again that decided, head by head.
@@ -409,30 +403,61 @@ func sameFolder(a, b string) bool {
 
 // mayWriteDiff finds what stands in the way before the work.
 func (a *app) mayWriteDiff(f diffFlags) error {
-	seen := map[string]string{}
-	for _, o := range [][2]string{{"csv", f.csv}, {"summary", f.summary}, {"from-csv", f.fromCSV}} {
-		if o[1] == "" {
-			continue
-		}
-		path := filepath.Clean(o[1])
-		if other := seen[path]; other != "" {
-			return usageErrorf("--%s and --%s: got %s for both", other, o[0], o[1])
-		}
-		seen[path] = o[0]
-		if o[0] != "from-csv" {
-			if err := a.mayWrite(o[0], o[1]); err != nil {
-				return err
-			}
-		}
+	type named struct {
+		flag, path string
+		read       bool
+	}
+	files := []named{{"csv", f.csv, false}, {"summary", f.summary, false}, {"from-csv", f.fromCSV, true}}
+	if f.inventory != kernel.Gemma4().Name {
+		files = append(files, named{"inventory", f.inventory, true})
 	}
 	if f.plots != "" {
 		for _, name := range plotFiles {
-			if err := a.mayWrite("plots", filepath.Join(f.plots, name)); err != nil {
-				return err
-			}
+			files = append(files, named{"plots", filepath.Join(f.plots, name), false})
+		}
+	}
+	seen := map[string]named{}
+	for _, o := range files {
+		if o.path == "" {
+			continue
+		}
+		path, err := realPath(o.path)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", o.flag, err)
+		}
+		if other, ok := seen[path]; ok && !(other.read && o.read) {
+			return usageErrorf("--%s and --%s: got %s for both", other.flag, o.flag, dumpfmt.Printable(o.path))
+		}
+		seen[path] = o
+	}
+	for _, o := range files {
+		if o.path == "" || o.read {
+			continue
+		}
+		if err := a.mayWrite(o.flag, o.path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// realPath is what two names of one file have in common: the absolute path without
+// links, of a file that need not be there yet.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if there, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(there, rest), nil
+		}
+		if at == filepath.Dir(at) {
+			return path, nil
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 // writeFiles writes what is known only at the end.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -238,5 +239,51 @@ func TestDiffSaysWhatTheScriptSays(t *testing.T) {
 			assert.Equal(t, 840, j.Expected)
 			assert.Len(t, j.Differs, len(tc.differs))
 		})
+	}
+}
+
+// A folder of just the size of a tensor passes the script's checks, and kills it as
+// it opens it: nothing it would have said is claimed.
+func TestDiffWhereTheScriptDies(t *testing.T) {
+	t.Chdir(t.TempDir())
+	name := kernel.Gemma4().FileOf(kernel.Key{})
+	for _, dir := range []string{"ref", "cand", filepath.Join("cand", name)} {
+		require.NoError(t, os.Mkdir(dir, 0o777))
+	}
+	st, err := os.Stat(filepath.Join("cand", name))
+	require.NoError(t, err)
+	if st.Size() <= 0 || st.Size()%4 != 0 {
+		t.Skip("a folder has no size that a tensor has here")
+	}
+	values := make([]byte, st.Size())
+	values[0], values[4] = 1, 1
+	file2 := kernel.Gemma4().FileOf(kernel.Key{Position: 1})
+	for _, path := range []string{filepath.Join("ref", name), filepath.Join("ref", file2), filepath.Join("cand", file2)} {
+		require.NoError(t, os.WriteFile(path, values, 0o666))
+	}
+	inventory := fmt.Sprintf(`{"layer_types": {"a": {"heads": 1, "kv_heads": 1, "head_dim": %d}}, "layers": 1, "positions": {"first_pos": 22, "steps": [1, 5]}, "ops": [{"name": "q_normed"}]}`, st.Size()/4)
+	require.NoError(t, os.WriteFile("inv.json", []byte(inventory), 0o666))
+	for _, from := range [][]string{{"--ref", "ref", "--cand", "cand", "--csv", "raw.csv"}, {"--from-csv", "raw.csv"}} {
+		args := append([]string{"diff", "--inventory", "inv.json", "--summary", "s.md", "--overwrite"}, from...)
+		var out, errs bytes.Buffer
+		require.Equal(t, exitFails, run(args, &out, &errs), errs.String())
+		text, err := os.ReadFile("s.md")
+		require.NoError(t, err)
+		assert.Contains(t, out.String(), "The script says nothing: it ends with a traceback, reading layer=0 pos=1 op=q_normed.\n")
+		assert.Contains(t, out.String(), "as the script would say: nothing. Plumbline differs, and decides:\n  1 tensors have the size that they should have and can't be read: the script ends with a traceback")
+		assert.Contains(t, string(text), "The script writes no summary here")
+		for _, s := range []string{out.String(), string(text)} {
+			for _, claim := range []string{"HOLDS", "CLASSIFICATION", "floor-candidate", "what the script would say."} {
+				assert.NotContains(t, s, claim)
+			}
+		}
+		var object bytes.Buffer
+		require.Equal(t, exitFails, run(append(args, "--json"), &object, &errs))
+		var j diffJSON
+		require.NoError(t, json.Unmarshal(object.Bytes(), &j))
+		assert.True(t, j.Script.Crashes)
+		assert.False(t, j.Script.BoundHolds)
+		assert.Empty(t, j.Script.Classification)
+		assert.Equal(t, 1, j.Counts.Unreadable)
 	}
 }

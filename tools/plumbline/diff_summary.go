@@ -9,7 +9,8 @@ import (
 )
 
 // markdown is the script's summary, line by line but for the title and the two
-// sides; where Plumbline's verdict is another one, a section at the end says so.
+// sides; where Plumbline's verdict is another one, a section at the end says so. Where the
+// script would have died reading, its conclusions are left out.
 func (d *diffReport) markdown() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -25,13 +26,18 @@ func (d *diffReport) markdown() string {
 	line("")
 	d.tableA(line)
 	d.tableB(line)
-	d.tableC(line)
-	d.narrative(line)
+	above := "All of the above is what the script would say."
+	if d.script.Unreadable == nil {
+		d.tableC(line)
+		d.narrative(line)
+	} else {
+		above = "The script writes no summary here; the tables above are the rows that could be read."
+	}
 	if len(d.verdict.Differs) > 0 {
 		line("## Plumbline's verdict")
 		line("")
-		line("All of the above is what the script would say. Plumbline concludes: **%s**%s, %d of %d tensors compared.",
-			d.verdict.Conclusion, classSuffix(d.verdict.Class), d.verdict.Compared, d.verdict.Expected)
+		line("%s Plumbline concludes: **%s**%s, %d of %d tensors compared.",
+			above, d.verdict.Conclusion, classSuffix(d.verdict.Class), d.verdict.Compared, d.verdict.Expected)
 		line("")
 		for _, s := range d.verdict.Differs {
 			line("- %s", dumpfmt.Printable(s))

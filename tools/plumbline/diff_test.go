@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,7 +117,7 @@ func TestDiffLeavesNoHalfFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("x.csv", append(data, "torn"...), 0o666))
 	var out, errs bytes.Buffer
-	require.Equal(t, exitBroken, run([]string{"diff", "--from-csv", "x.csv", "--csv", "out/y.csv", "--summary", "out/s.md"}, &out, &errs))
+	require.Equal(t, exitFails, run([]string{"diff", "--from-csv", "x.csv", "--csv", "out/y.csv", "--summary", "out/s.md"}, &out, &errs))
 	assert.Empty(t, out.String())
 	left, err := filepath.Glob("out/*")
 	require.NoError(t, err)
@@ -123,4 +125,73 @@ func TestDiffLeavesNoHalfFile(t *testing.T) {
 	hidden, err := filepath.Glob("out/.*")
 	require.NoError(t, err)
 	assert.Empty(t, hidden)
+}
+
+// A recorded CSV is the candidate's figures: a malformed one doesn't conform, one that
+// can't be read is a broken run.
+func TestDiffMalformedCSV(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFigures(t, "mean.csv", func(r *kernel.Row, _ int) { r.MeanAbs = 2 * r.MaxAbs })
+	require.NoError(t, os.WriteFile("text.csv", []byte("nothing\n"), 0o666))
+	require.NoError(t, os.Mkdir("folder.csv", 0o777))
+	for name, want := range map[string]int{"mean.csv": exitFails, "text.csv": exitFails, "folder.csv": exitBroken, "none.csv": exitBroken} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, want, run([]string{"diff", "--from-csv", name}, &out, &errs), name)
+		assert.Empty(t, out.String(), name)
+		assert.Contains(t, errs.String(), name)
+	}
+}
+
+// One file under two names would be written twice, or over what is read.
+func TestDiffOneFileTwice(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	writeFigures(t, "x.csv", func(*kernel.Row, int) {})
+	require.NoError(t, os.WriteFile("inv.json", []byte("{}"), 0o666))
+	require.NoError(t, os.Mkdir("real", 0o777))
+	require.NoError(t, os.Symlink("real", "link"))
+	before, err := os.ReadFile("x.csv")
+	require.NoError(t, err)
+	abs := func(name string) string { return filepath.Join(dir, name) }
+	for _, args := range [][]string{
+		{"--csv", "o/same", "--summary", abs("o/same")},
+		{"--csv", "real/same", "--summary", "link/../link/same"},
+		{"--csv", abs("x.csv")},
+		{"--csv", "./real/../x.csv"},
+		{"--summary", abs("x.csv")},
+		{"--plots", "o", "--summary", abs("o/nrmse-by-layer.svg")},
+		{"--plots", abs("o"), "--csv", "o/nrmse-heatmap.png"},
+		{"--inventory", "inv.json", "--csv", abs("inv.json")},
+	} {
+		var out, errs bytes.Buffer
+		if args[0] == "--inventory" {
+			require.NoError(t, os.WriteFile("inv.json", []byte(oneTensor), 0o666))
+		}
+		assert.Equal(t, exitBroken, run(append([]string{"diff", "--from-csv", "x.csv", "--overwrite"}, args...), &out, &errs), "%q", args)
+		assert.Contains(t, errs.String(), " for both", "%q", args)
+		assert.Empty(t, out.String(), "%q", args)
+	}
+	after, err := os.ReadFile("x.csv")
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assert.NoDirExists(t, "o")
+	left, err := os.ReadDir("real")
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+const oneTensor = `{"layer_types": {"a": {"heads": 1, "kv_heads": 1, "head_dim": 1}}, "layers": 1, "positions": {"first_pos": 3, "steps": [1]}}`
+
+// A figure that the script makes up for an all-zero reference isn't plotted.
+func TestDiffPlotsNoMadeUpFigure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFigures(t, "x.csv", func(r *kernel.Row, step int) {
+		if r.Layer == 7 && step == 5 && r.Op == opSDPA {
+			r.Figures = kernel.Figures{MaxAbs: 1e-5, MeanAbs: 1e-6, MSE: 1e-12, RelErrPct: 1e8, CandMeanAbs: 1e-6}
+		}
+	})
+	d := diffReport{inv: kernel.Gemma4(), t: kernel.DefaultThresholds(), flags: diffFlags{fromCSV: "x.csv", plots: "plots"}}
+	require.NoError(t, d.run(t.Context(), &app{stdout: io.Discard, stderr: io.Discard}, [2]kernel.Source{}))
+	assert.True(t, math.IsNaN(d.grid[7][1]), "%v", d.grid[7][1])
+	assert.Equal(t, 1e-5, d.grid[7][0])
 }

@@ -18,16 +18,26 @@ import (
 func (d *diffReport) print(reproduce string) func(io.Writer) {
 	return func(w io.Writer) {
 		line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+		if d.script.Unreadable != nil {
+			line("The script says nothing: it ends with a traceback, reading %s.", d.inv.Coordinates(*d.script.Unreadable))
+			d.written(line)
+			d.own(line, reproduce)
+			return
+		}
 		line("Computed %d rows (%d skipped/missing).", d.script.Rows, d.script.Skipped)
-		if d.flags.csv != "" {
-			line("CSV written: %s", dumpfmt.Printable(d.flags.csv))
-		}
-		if d.flags.summary != "" {
-			line("Summary written: %s", dumpfmt.Printable(d.flags.summary))
-		}
+		d.written(line)
 		d.keyNumbers(line)
 		d.export(line)
 		d.own(line, reproduce)
+	}
+}
+
+func (d *diffReport) written(line liner) {
+	if d.flags.csv != "" {
+		line("CSV written: %s", dumpfmt.Printable(d.flags.csv))
+	}
+	if d.flags.summary != "" {
+		line("Summary written: %s", dumpfmt.Printable(d.flags.summary))
 	}
 }
 
@@ -118,7 +128,11 @@ func (d *diffReport) own(line liner, reproduce string) {
 		line("heads at %s (%s): %s", inv.Coordinates(h.key), h.why, headsText(h))
 	}
 	if len(v.Differs) > 0 {
-		line("as the script would say: %s, kernel bound %s. Plumbline differs, and decides:", d.script.Class, strings.ToLower(holds(d.script.BoundHolds)))
+		says := fmt.Sprintf("%s, kernel bound %s", d.script.Class, strings.ToLower(holds(d.script.BoundHolds)))
+		if d.script.Unreadable != nil {
+			says = "nothing"
+		}
+		line("as the script would say: %s. Plumbline differs, and decides:", says)
 		for _, s := range v.Differs {
 			line("  %s", s)
 		}
