@@ -425,7 +425,7 @@ func (a *app) mayWriteDiff(f diffFlags) error {
 		if err != nil {
 			return fmt.Errorf("--%s: %w", o.flag, err)
 		}
-		if other, ok := seen[path]; ok && !(other.read && o.read) {
+		if other, ok := seen[path]; ok && (!other.read || !o.read) {
 			return usageErrorf("--%s and --%s: got %s for both", other.flag, o.flag, dumpfmt.Printable(o.path))
 		}
 		seen[path] = o
