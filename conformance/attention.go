@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -22,9 +23,12 @@ type Attention struct {
 // AttentionEvidence is what the comparison gave.
 type AttentionEvidence struct {
 	Inventory *kernel.Inventory
-	Rows      []kernel.Row
-	Verdict   *kernel.Verdict
-	Bound     kernel.Thresholds
+	// Bad are the tensors that can't be judged, in the inventory's order: absent, of
+	// another size, unreadable, not finite, or without a reference.
+	Bad []kernel.Row
+	// Verdict is on all of them, held to Bound.
+	Verdict *kernel.Verdict
+	Bound   kernel.Thresholds
 }
 
 // attentionEvidence compares the two sides, if a check looks at them.
@@ -36,13 +40,24 @@ func attentionEvidence(ctx context.Context, cfg *Config, checks []*Check) (*Atte
 	if a == nil || !wanted {
 		return nil, nil
 	}
+	switch {
+	case a.Inventory == nil:
+		return nil, errors.New("conformance: Config.Attention: Inventory is nil: nothing says which tensors there are")
+	case a.Reference == nil || a.Candidate == nil:
+		return nil, errors.New("conformance: Config.Attention: a side is nil, want a Reference and a Candidate")
+	}
+	if err := a.Inventory.Validate(); err != nil {
+		return nil, fmt.Errorf("conformance: Config.Attention: %w", err)
+	}
 	ev := &AttentionEvidence{Inventory: a.Inventory, Bound: kernel.DefaultThresholds()}
 	if a.Thresholds != nil {
 		ev.Bound = *a.Thresholds
 	}
 	judge := kernel.NewJudge(a.Inventory, ev.Bound)
 	err := kernel.Compare(ctx, a.Inventory, a.Reference, a.Candidate, kernel.Options{}, func(row kernel.Row) error {
-		ev.Rows = append(ev.Rows, row)
+		if row.Problem != kernel.None || row.NonFinite() || row.ZeroReference() {
+			ev.Bad = append(ev.Bad, row)
+		}
 		return judge.Add(row)
 	})
 	if err != nil {

@@ -60,7 +60,9 @@ type Config struct {
 	// check ProbeCandidate; none leaves it to the candidate. A dump folder has what
 	// it has.
 	Probes []engine.Probe
-	// Attention is two sides whose attention tensors are compared; nil for none.
+	// Attention is two sides whose attention tensors are compared, beside what
+	// Candidate is judged by; nil for none. A comparison alone, without a Candidate, is
+	// what package golden/kernel and `plumbline diff` are for.
 	Attention *Attention
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string

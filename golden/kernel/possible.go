@@ -16,7 +16,7 @@ const smallestFloat32 = math.SmallestNonzeroFloat32
 // have. It leaves out what isn't finite, which is found elsewhere.
 func (r *Row) impossible(count float64) (what, got, want string) {
 	f := r.Figures
-	if r.nonFinite() {
+	if r.NonFinite() {
 		return "", "", ""
 	}
 	above := func(x, limit float64) bool { return x > limit*(1+figureMargin)+2*smallestFloat32 }

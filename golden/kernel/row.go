@@ -61,9 +61,9 @@ func (r *Row) killsScript() bool {
 	return r.Problem == Unreadable && strings.Contains(r.Note, unreadableNote)
 }
 
-// nonFinite reports whether either side holds a NaN or an infinity, or values whose
+// NonFinite reports whether either side holds a NaN or an infinity, or values whose
 // float32 mean overflows, which the figures can't tell from one.
-func (r *Row) nonFinite() bool {
+func (r *Row) NonFinite() bool {
 	if r.Stats != nil && r.Stats.NonFinite() > 0 {
 		return true
 	}
@@ -76,9 +76,9 @@ func (r *Row) nonFinite() bool {
 	return math.IsNaN(f.MSE) // the square of a sound difference may overflow
 }
 
-// zeroReference reports whether the reference is all zero: nRMSE has no
+// ZeroReference reports whether the reference is all zero: nRMSE has no
 // denominator then.
-func (r *Row) zeroReference() bool {
+func (r *Row) ZeroReference() bool {
 	if r.Stats != nil {
 		return r.Stats.SumSqRef == 0
 	}
@@ -92,7 +92,7 @@ func (r *Row) Relative() float64 {
 		return math.NaN()
 	case r.Stats != nil:
 		return r.Stats.RelativeL2()
-	case r.zeroReference():
+	case r.ZeroReference():
 		return math.NaN()
 	}
 	return r.NRMSE

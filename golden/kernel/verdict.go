@@ -150,10 +150,10 @@ func (j *Judge) own(r *Row) {
 	v.Compared++
 	j.stats = j.stats || r.Stats != nil
 	switch {
-	case r.nonFinite():
+	case r.NonFinite():
 		v.NonFinite++
 		j.find(KindNonFinite, r.Key, math.NaN(), math.NaN(), nonFiniteText(r))
-	case r.zeroReference():
+	case r.ZeroReference():
 		v.ZeroReference++
 		j.find(KindZeroReference, r.Key, r.MaxAbs, math.NaN(), "the reference is all zero: nRMSE has no denominator")
 	}
@@ -185,7 +185,7 @@ func nonFiniteText(r *Row) string {
 // bound takes a row of the bound op.
 func (j *Judge) bound(r *Row) {
 	v, layer := j.v, &j.v.Layers[r.Layer]
-	if x := r.Relative(); !math.IsNaN(x) && !r.nonFinite() {
+	if x := r.Relative(); !math.IsNaN(x) && !r.NonFinite() {
 		layer.Compared++
 		if !(x <= layer.Max) {
 			layer.Max, layer.At = x, r.Position

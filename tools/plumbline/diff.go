@@ -56,7 +56,10 @@ sequence position of step 1. An inventory file is an object of:
   late_layer             a breach above it needs a closer look; default half the layers
   file                   default "hf2q_{op}_layer{layer:02}_pos{pos:02}.bin"; also {step}
   tensor                 the name inside, where file ends in .npz or .safetensors
-Files are raw float32, .npy, .npz or .safetensors, by their extension.
+positions and layers are required. A config.json keeps the positions and file names of gemma4-30.
+Files are raw little-endian float32, [heads, head width], or .npy, .npz, .safetensors, by their extension; q and k are
+those behind their norms and before RoPE. In the output pos is the decode step; in file names {pos} is the position in
+the sequence, first_pos + step - 1.
 
 --from-csv judges a CSV that was recorded before, without the tensors.
 

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"fmt"
 	"github.com/plumbline-go/plumbline/golden/kernel"
+	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
 // writeFigures writes a CSV of gemma4-30 with figures far below every bound, but
@@ -194,4 +196,16 @@ func TestDiffPlotsNoMadeUpFigure(t *testing.T) {
 	require.NoError(t, d.run(t.Context(), &app{stdout: io.Discard, stderr: io.Discard}, [2]kernel.Source{}))
 	assert.True(t, math.IsNaN(d.grid[7][1]), "%v", d.grid[7][1])
 	assert.Equal(t, 1e-5, d.grid[7][0])
+}
+
+// A NaN is the worst head, whichever it is in.
+func TestHeadsTextNamesTheHeadWithANaN(t *testing.T) {
+	for at := range 3 {
+		stats := make([]metric.TensorStats, 3)
+		for i := range stats {
+			stats[i] = metric.TensorStats{SumSqRef: 1, SumSqDiff: float64(i) / 10}
+		}
+		stats[at].SumSqDiff = math.NaN()
+		assert.Contains(t, headsText(tensorHeads{stats: stats}), fmt.Sprintf("in head %d ", at))
+	}
 }

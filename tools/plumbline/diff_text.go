@@ -118,7 +118,11 @@ func (d *diffReport) own(line liner, reproduce string) {
 	if k, ok := d.worstBound(); ok {
 		worst = fmt.Sprintf("largest %s at %s", scientific(v.Layers[k.Layer].Max), inv.Coordinates(k))
 	}
-	line("kernel bound: %s: nRMSE of %s within it in %d of %d layers; %s; limit: below %s in each (%s)", strings.ToLower(holds(v.BoundHolds)), op,
+	state := strings.ToLower(holds(v.BoundHolds))
+	if !v.BoundHolds && !d.boundExceeded() {
+		state = "not shown, for want of tensors"
+	}
+	line("kernel bound: %s: nRMSE of %s within it in %d of %d layers; %s; limit: below %s in each (%s)", state, op,
 		d.layersWithin(), len(v.Layers), worst, kernel.PythonFloat(d.t.NRMSE.Value), source(d.t.NRMSE))
 	if b := v.LargestBoundOp; b != nil {
 		line("largest difference of %s: %s at %s; limit: below %s (%s)", op, scientific(b.MaxAbs), inv.Coordinates(b.Key), kernel.PythonFloat(d.t.MaxAbs.Value), source(d.t.MaxAbs))
@@ -209,13 +213,19 @@ func (d *diffReport) counts() map[kernel.Kind]int {
 	return out
 }
 
+// boundExceeded reports whether some layer's figure is above the bound: without one,
+// it only lacks tensors.
+func (d *diffReport) boundExceeded() bool {
+	return slices.ContainsFunc(d.verdict.Layers, func(l kernel.LayerBound) bool { return l.Compared > 0 && !(l.Max < d.t.NRMSE.Value) })
+}
+
 // headsText is the spread of nRMSE over the heads of a tensor.
 func headsText(h tensorHeads) string {
 	values := make([]float64, len(h.stats))
 	worst := 0
 	for i, s := range h.stats {
 		values[i] = s.RelativeL2()
-		if !(values[i] <= values[worst]) {
+		if !math.IsNaN(values[worst]) && !(values[i] <= values[worst]) {
 			worst = i
 		}
 	}

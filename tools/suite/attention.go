@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/plumbline-go/plumbline/conformance"
@@ -67,11 +69,14 @@ func (a *Attention) Run(w engine.Weights, opts ...reference.Option) (kernel.Sour
 	if err != nil {
 		return nil, err
 	}
-	ops := engine.AttentionOps() // the inventory's, in its order
+	parts := map[string]engine.Part{}
+	for _, op := range engine.AttentionOps() {
+		parts[op.Name] = op.Part
+	}
 	var probes []engine.Probe
 	for n := range w.Arch().Layers {
-		for _, op := range ops {
-			probes = append(probes, engine.Block(n, op.Part))
+		for _, op := range a.Inventory.Ops {
+			probes = append(probes, engine.Block(n, parts[op.Name]))
 		}
 	}
 	run, err := e.CaptureProbes(context.Background(), a.ids, a.forced, probes)
@@ -79,7 +84,7 @@ func (a *Attention) Run(w engine.Weights, opts ...reference.Option) (kernel.Sour
 		return nil, err
 	}
 	return kernel.Func(func(k kernel.Key) []float32 {
-		return run[engine.Block(k.Layer, ops[k.Op].Part)].Row(a.Inventory.Positions[k.Position].Pos)
+		return run[engine.Block(k.Layer, parts[a.Inventory.Ops[k.Op].Name])].Row(a.Inventory.Positions[k.Position].Pos)
 	}).Of(a.Inventory), nil
 }
 
@@ -153,7 +158,7 @@ func (w rewindowed) Arch() engine.Arch {
 // tensors. ok is false when the control is not one of these.
 func plantInAttention(cfg conformance.Config, k conformance.Control) (_ conformance.Config, ok bool, err error) {
 	switch k.Mutant {
-	case "kv-four-bits-fewer", "kv-scale-wrong-layer", "window-off-by-one", "tensor-gone", "tensor-of-another-layer-type":
+	case "kv-four-bits-fewer", "kv-scale-wrong-layer", "window-off-by-one", "tensor-gone", "tensor-of-another-layer-type", "tensor-nan", "tensor-reference-zero":
 	default:
 		return cfg, false, nil
 	}
@@ -169,8 +174,20 @@ func plantInAttention(cfg conformance.Config, k conformance.Control) (_ conforma
 	switch k.Mutant {
 	case "window-off-by-one":
 		planted.Candidate, err = a.Run(Rewindowed(a.Weights, k.Layer, -1))
-	case "tensor-gone", "tensor-of-another-layer-type":
-		planted.Candidate = spoilt(a.Inventory, cfg.Attention.Candidate, k)
+	case "tensor-gone":
+		planted.Candidate = spoilt(a.Inventory, planted.Candidate, k.Layer, "k_normed", func([]float32) []float32 { return nil })
+	case "tensor-of-another-layer-type":
+		planted.Candidate = spoilt(a.Inventory, planted.Candidate, k.Layer, "sdpa_out", func(of []float32) []float32 { return append(of, of...) })
+	case "tensor-nan":
+		planted.Candidate = spoilt(a.Inventory, planted.Candidate, k.Layer, "q_normed", func(of []float32) []float32 {
+			of[1] = float32(math.NaN())
+			return of
+		})
+	case "tensor-reference-zero":
+		planted.Reference = spoilt(a.Inventory, planted.Reference, k.Layer, "v_normed", func(of []float32) []float32 {
+			clear(of)
+			return of
+		})
 	default:
 		var m mutant.Mutant
 		if m, err = mutant.Lookup(k.Mutant); err != nil {
@@ -185,26 +202,18 @@ func plantInAttention(cfg conformance.Config, k conformance.Control) (_ conforma
 	return cfg, true, err
 }
 
-// spoilt is a source one tensor of which isn't there, or has the size of a global
-// layer's.
-func spoilt(inv *kernel.Inventory, of kernel.Source, k conformance.Control) kernel.Source {
+// spoilt is a source one tensor of which is changed: that of a layer and op at the
+// second position.
+func spoilt(inv *kernel.Inventory, of kernel.Source, layer int, op string, change func(values []float32) []float32) kernel.Source {
 	return kernel.Func(func(at kernel.Key) []float32 {
-		op := 3
-		if k.Mutant == "tensor-gone" {
-			op = 1
-		}
-		if at == (kernel.Key{Layer: k.Layer, Position: 2, Op: op}) {
-			if k.Mutant == "tensor-gone" {
-				return nil
-			}
-			heads, width := inv.Shape(kernel.Key{Layer: 5, Op: op})
-			return make([]float32, heads*width)
-		}
 		s := of.Session()
 		defer s.Close()
 		t, err := s.Tensor(at)
 		if err != nil {
 			return nil
+		}
+		if at.Layer == layer && at.Position == 1 && inv.Ops[at.Op].Name == op {
+			return change(slices.Clone(t.Values))
 		}
 		return t.Values
 	}).Of(inv)
