@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 
@@ -199,7 +198,7 @@ func TestFirstBreach(t *testing.T) {
 
 	// A window that is one too narrow shows in the output of attention, at the first
 	// position that is compared, and nowhere in q, k and v of the layer.
-	v, rows := r.against(t, r.windowOff(t, 12, -1))
+	v, _ = r.against(t, r.windowOff(t, 12, -1))
 	if assert.NotNil(t, v.Overall) {
 		assert.Equal(t, kernel.Key{Layer: 12, Position: 0, Op: 3}, v.Overall.Key)
 	}
@@ -212,7 +211,7 @@ func TestFirstBreach(t *testing.T) {
 		}
 		return values
 	}).Of(r.inv)
-	v, rows = r.against(t, two)
+	v, rows := r.against(t, two)
 	if assert.NotNil(t, v.Overall) && assert.NotNil(t, v.FirstBreach[2]) {
 		assert.Equal(t, kernel.Key{Layer: 9, Position: 3, Op: 2}, v.Overall.Key)
 		assert.Equal(t, v.Overall.Key, v.FirstBreach[2].Key)
@@ -302,7 +301,7 @@ func TestQuantisedKV(t *testing.T) {
 		require.NoError(t, err)
 		y, _ := worst(four)
 		broken, _ := worst(r.faulty(t, "kv-scale-wrong-layer", -1, reference.WithKVCache(reference.KVQuant{Bits: 8, Hadamard: hadamard})))
-		t.Log(fmt.Sprintf("hadamard %t: nRMSE 8 bits %.3g, 4 bits %.3g, scales of another layer %.3g", hadamard, x, y, broken))
+		t.Logf("hadamard %t: nRMSE 8 bits %.3g, 4 bits %.3g, scales of another layer %.3g", hadamard, x, y, broken)
 		assert.Greater(t, y, 2*kernelBound)
 		assert.Greater(t, broken, 2*kernelBound)
 	}
