@@ -55,11 +55,7 @@ func (t *trace) Layer(ctx context.Context, n int, in []float64) ([]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		var own []any
-		for _, part := range t.cache.layer(n) {
-			own = append(own, *part)
-		}
-		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache, own)
+		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache, appendTensors(nil, t.before(n)))
 		if err != nil {
 			return nil, err
 		}

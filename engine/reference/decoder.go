@@ -74,14 +74,14 @@ type layerNodes struct {
 	attnOut                         *graph.Node // [T, heads*d]
 }
 
-// places are the places inside the layer in the order of probedParts.
-func (l layerNodes) places() []*graph.Node {
+// places are the places inside the layer in the order of parts.
+func (k layerKind) places(l layerNodes) []*graph.Node {
 	at := map[engine.Part]*graph.Node{
 		engine.PartAttnNorm: l.attnNorm, engine.PartQ: l.q, engine.PartK: l.k, engine.PartV: l.v, engine.PartQRope: l.qRope,
 		engine.PartKRope: l.kRope, engine.PartAttnOut: l.attnOut, engine.PartResidMid: l.residMid, engine.PartMLPOut: l.mlpOut,
 	}
 	out := make([]*graph.Node, 0, len(at))
-	for _, part := range probedParts() {
+	for _, part := range k.parts() {
 		out = append(out, at[part])
 	}
 	return out

@@ -24,13 +24,15 @@ type family struct {
 	// residual rows between the halves: what it adds, and the layer's output.
 	layer func(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes
 	mlp   func(p params, mid, eps *graph.Node) (added, out *graph.Node)
+	// shiftedNorms is true where norms outside the layers multiply by 1 + weight.
+	shiftedNorms bool
 	// scale is what attention scores are multiplied by.
 	scale func(headDim int) float64
 }
 
-var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4}
+var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, "qwen3_5": qwen35, "qwen3_5_text": qwen35Text}
 
-const knownFamilies = "the reference engine has qwen2, llama and gemma4_text only"
+const knownFamilies = "the reference engine has qwen2, llama, gemma4_text, qwen3_5 and qwen3_5_text only"
 
 // layerSlots are the weights of one decoder layer, in the order in which every
 // graph takes them.

@@ -11,7 +11,7 @@ import (
 )
 
 // layerAllGraph is prefillGraph with the places of the layer as its outputs, in
-// the order of probedParts, and the layer's output behind them.
+// the order of parts, and the layer's output behind them.
 func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
@@ -21,7 +21,7 @@ func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	l := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		return g.attention().causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
 	})
-	return append(l.places(), l.out)
+	return append(g.places(l), l.out)
 }
 
 // mlpAllGraph is the MLP half of a layer on residual rows [T, H]. Its inputs are
@@ -67,21 +67,17 @@ func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error)
 	if err != nil {
 		return nil, err
 	}
-	l, ropes, positions := e.arch.PerLayer[n], ropeMemo{}, consecutive(0, t)
-	q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
+	ropes := ropeMemo{}
+	args, err := e.rowArgs(x, n, ropes, consecutive(0, t))
 	if err != nil {
 		return nil, err
 	}
-	k, err := e.tablesOf(ropes, n, 0, positions)
-	if err != nil {
-		return nil, err
-	}
-	out, err := call(e.graphs[n].rows, appendTensors([]any{x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n]))
+	out, err := call(e.graphs[n].rows, appendTensors(append(args, e.eps[n]), e.layers[n]))
 	if err != nil {
 		return nil, err
 	}
 	run := engine.LayerRun{}
-	for i, part := range append(probedParts(), engine.PartResidPost) {
+	for i, part := range append(e.graphs[n].parts(), engine.PartResidPost) {
 		if run[part], err = unstack(out[i], t); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: %s: %w", n, part, err)
 		}

@@ -16,11 +16,20 @@ type layerKind struct {
 	keyIsValue               bool
 	skipNorm                 engine.Part
 	foreignScales            bool
+	linear                   bool // a gated DeltaNet: none of the above
+	convLate                 bool
+	ungated                  bool
 }
 
 func kindOf(a engine.Arch, n int) layerKind {
-	l := a.PerLayer[n]
-	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm, l.ScaleShift != 0}
+	l, f := a.PerLayer[n], a.Fault
+	if l.Linear {
+		return layerKind{linear: true, convLate: f.ConvLate && (f.ConvLayer < 0 || f.ConvLayer == n)}
+	}
+	return layerKind{
+		kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), window: l.Window, keyIsValue: l.KeyIsValue, skipNorm: l.SkipNorm,
+		foreignScales: l.ScaleShift != 0, ungated: l.GateMissing,
+	}
 }
 
 // layerGraphs are the graphs of all layers of a kind; each is compiled by its
@@ -39,6 +48,9 @@ type layerGraphs struct {
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
 	g := &layerGraphs{layerKind: kind, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	if g.linear {
+		return g, e.prepare(g.deltaGraphs())
+	}
 	return g, e.prepare([]namedGraph{
 		{&g.decode, "decode layer", g.decodeGraph},
 		{&g.probed, "probed decode layer", g.probedGraph},

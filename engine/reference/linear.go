@@ -15,7 +15,8 @@ import (
 const blockProducts = 4 << 20
 
 // slot is one weight of a layer: its name below the layer's prefix, and its
-// shape. A vector is stored as [1, n]; a matrix [out, in] as blocks of rows.
+// shape. A vector is stored as [1, n]; a matrix [out, in] as blocks of rows; what
+// has more axes as it is.
 type slot struct {
 	name  string
 	shape []int
@@ -35,7 +36,7 @@ func blockRows(out, in int) []int {
 
 // blocks is the number of tensors that the slot is stored as.
 func (s slot) blocks() int {
-	if len(s.shape) == 1 {
+	if len(s.shape) != 2 {
 		return 1
 	}
 	return len(blockRows(s.shape[0], s.shape[1]))
@@ -45,6 +46,10 @@ func (s slot) blocks() int {
 func uploadSlot(d device, s slot, data []float32) ([]*tensors.Tensor, error) {
 	if len(s.shape) == 1 {
 		t, err := upload(d, data, 1, s.shape[0])
+		return []*tensors.Tensor{t}, err
+	}
+	if len(s.shape) > 2 {
+		t, err := upload(d, data, s.shape...)
 		return []*tensors.Tensor{t}, err
 	}
 	in := s.shape[1]

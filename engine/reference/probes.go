@@ -11,9 +11,12 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// probedParts are the places inside a layer, in the order in which probedGraph
-// returns them. The residual stream behind a layer is its output.
-func probedParts() []engine.Part {
+// parts are the places inside a layer, in the order in which probedGraph returns
+// them. The residual stream behind a layer is its output.
+func (k layerKind) parts() []engine.Part {
+	if k.linear {
+		return []engine.Part{engine.PartAttnNorm, engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
+	}
 	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope,
 		engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
 }
@@ -21,7 +24,7 @@ func probedParts() []engine.Part {
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return append(append([]*graph.Node{l.out}, cache.nodes()...), l.places()...)
+	return append(append([]*graph.Node{l.out}, cache.nodes()...), g.places(l)...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV
@@ -71,7 +74,7 @@ func (e *Engine) CaptureProbes(ctx context.Context, ids, output []int, probes []
 			} else {
 				id = output[w.pos-len(ids)]
 			}
-			x, err := r.token(p, s, w.pos, id, watch{row: w.row, parts: w.parts, inside: w.inside})
+			x, err := r.token(p, s, w.pos, id, watch{row: w.row, parts: func(n int, places []*tensors.Tensor) error { return w.parts(n, e.graphs[n].parts(), places) }, inside: w.inside})
 			if err == nil {
 				err = w.head(e, x)
 			}
@@ -140,8 +143,8 @@ func (w *probeWatch) row(n int, x *tensors.Tensor) error { return w.keep(engine.
 
 func (w *probeWatch) inside(n int) bool { return w.layers[n] }
 
-func (w *probeWatch) parts(n int, places []*tensors.Tensor) error {
-	for i, part := range probedParts() {
+func (w *probeWatch) parts(n int, parts []engine.Part, places []*tensors.Tensor) error {
+	for i, part := range parts {
 		if err := w.keep(engine.Block(n, part), places[i]); err != nil {
 			return err
 		}

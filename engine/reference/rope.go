@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// ropeSpec is a rotary embedding: its base, the dimension of the heads, how many
-// of their pairs turn and what divides the frequencies.
+// ropeSpec is a rotary embedding: its base, the dimension of the heads, or of
+// their part that has one, how many of its pairs turn and what divides the
+// frequencies.
 type ropeSpec struct {
 	theta      float64
 	dim, pairs int
@@ -19,7 +20,8 @@ type ropeSpec struct {
 
 // ropeOf is the rotary embedding of a layer.
 func ropeOf(a engine.Arch, layer int) ropeSpec {
-	l, dim := a.PerLayer[layer], a.HeadDimOf(layer)
+	l := a.PerLayer[layer]
+	dim := cmp.Or(l.RotaryDim, a.HeadDimOf(layer))
 	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1)}
 }
 
