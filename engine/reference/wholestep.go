@@ -71,7 +71,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
 		g := e.graphs[n]
-		x = g.layer(c.params(g.slots), x, layerEps,
+		x = g.layer(g.params(&c), x, layerEps,
 			rotary{table(0), table(1)}, rotary{table(2), table(3)},
 			func(q, k, v *graph.Node) *graph.Node {
 				k, v = writeCache(cache(stack.keys), k, write), writeCache(cache(stack.values), v, write)
@@ -80,7 +80,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 			}).out
 		rows = append(rows, x)
 	}
-	out := []*graph.Node{graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps)}
+	out := []*graph.Node{graph.Concatenate(rows, 0), e.finalNormOf(x, finalNorm, finalEps)}
 	for i := range groups {
 		out = append(out, graph.Stack(newKeys[i], 0), graph.Stack(newValues[i], 0))
 	}
