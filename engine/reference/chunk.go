@@ -20,7 +20,7 @@ func (g *layerGraphs) chunkGraph(in []*graph.Node) []*graph.Node {
 	filled, eps := c.take(), c.take()
 	cacheK, cacheV := c.take(), c.take()
 	var keys, values *graph.Node
-	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return g.attention().chunk(q, keys, values, cacheK, cacheV, filled)
 	})

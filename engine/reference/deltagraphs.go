@@ -50,7 +50,7 @@ func (g *layerGraphs) deltaDecodeNodes(in []*graph.Node) (layerNodes, []*graph.N
 	c := cursor{in}
 	x, at, eps := c.take(), c.take(), c.take()
 	st := deltaState{c.take(), c.take()}
-	l, next := g.deltaDecode(c.params(g.slots), x, eps, at, st)
+	l, next := g.deltaDecode(g.params(&c), x, eps, at, st)
 	return l, next.nodes()
 }
 
@@ -82,7 +82,7 @@ func (g *layerGraphs) deltaAll(p params, x, eps *graph.Node, st deltaState) (l l
 func (g *layerGraphs) deltaPrefillGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x, eps := c.take(), c.take()
-	l, next := g.deltaAll(c.params(g.slots), x, eps, g.emptyState(x, 1))
+	l, next := g.deltaAll(g.params(&c), x, eps, g.emptyState(x, 1))
 	return append([]*graph.Node{l.out}, next.nodes()...)
 }
 
@@ -91,7 +91,7 @@ func (g *layerGraphs) deltaPrefillGraph(in []*graph.Node) []*graph.Node {
 func (g *layerGraphs) deltaRowsGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x, eps := c.take(), c.take()
-	l, _ := g.deltaAll(c.params(g.slots), x, eps, g.emptyState(x, 1))
+	l, _ := g.deltaAll(g.params(&c), x, eps, g.emptyState(x, 1))
 	return append(g.places(l), l.out)
 }
 
@@ -102,7 +102,7 @@ func (g *layerGraphs) deltaChunkGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x, eps := c.take(), c.take()
 	st := deltaState{c.take(), c.take()}
-	l, next := g.deltaAll(c.params(g.slots), x, eps, st.alone())
+	l, next := g.deltaAll(g.params(&c), x, eps, st.alone())
 	return append([]*graph.Node{l.out}, next.nodes()...)
 }
 
@@ -113,7 +113,7 @@ func (g *layerGraphs) deltaChunkGraph(in []*graph.Node) []*graph.Node {
 func (g *layerGraphs) deltaBatchPrefillGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x, first, eps := c.take(), c.take(), c.take()
-	p := c.params(g.slots)
+	p := g.params(&c)
 	b := first.Shape().Dimensions[0]
 	dims := []int{b, x.Shape().Dimensions[0] / b, g.arch.Hidden}
 	slot := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
@@ -134,7 +134,7 @@ func (g *layerGraphs) deltaBatchDecodeGraph(in []*graph.Node) []*graph.Node {
 	x, at, eps := c.take(), c.take(), c.take()
 	st := deltaState{c.take(), c.take()}
 	var next deltaState
-	l := linearLayer(g, c.params(g.slots), x, eps, nil, func(in deltaInputs, w *graph.Node) (out *graph.Node) {
+	l := linearLayer(g, g.params(&c), x, eps, nil, func(in deltaInputs, w *graph.Node) (out *graph.Node) {
 		out, next = g.deltaStep(in, w, st, at, false)
 		return out
 	})

@@ -48,7 +48,7 @@ func (g *layerGraphs) deltaInputs(p params, u *graph.Node) deltaInputs {
 	step := softplus(graph.Add(p.linear(u, "linear_attn.in_proj_a"), p.vector("linear_attn.dt_bias")))
 	return deltaInputs{
 		qkv:   p.linear(u, "linear_attn.in_proj_qkv"),
-		beta:  graph.Sigmoid(p.linear(u, "linear_attn.in_proj_b")),
+		beta:  p.held(graph.Sigmoid(p.linear(u, "linear_attn.in_proj_b"))),
 		decay: graph.Neg(graph.Mul(step, rate)),
 	}
 }
@@ -78,7 +78,7 @@ func (g *layerGraphs) convolve(x, w, state *graph.Node, late bool) (y, next *gra
 			y = graph.Add(y, term)
 		}
 	}
-	return graph.Mul(y, graph.Sigmoid(y)), graph.Slice(all, graph.AxisRange(), graph.AxisRange(t, t+k))
+	return g.held(silu(g.held(y))), graph.Slice(all, graph.AxisRange(), graph.AxisRange(t, t+k))
 }
 
 // deltaHeads are queries, keys and values of B sequences of T positions, [B, T, nv,
@@ -97,8 +97,8 @@ func (g *layerGraphs) deltaHeads(x *graph.Node) deltaHeads {
 		return graph.Reshape(y, b, t, heads, dim)
 	}
 	unit := func(x *graph.Node) *graph.Node {
-		sum := graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1)
-		return graph.Mul(x, graph.Rsqrt(graph.AddScalar(sum, deltaNormEps)))
+		sum := g.held(graph.ReduceAndKeep(g.mul(x, x), graph.ReduceSum, -1))
+		return g.mul(x, g.held(graph.Rsqrt(g.held(graph.AddScalar(sum, deltaNormEps)))))
 	}
 	repeated := func(x *graph.Node) *graph.Node {
 		times := d.ValueHeads / d.KeyHeads

@@ -24,8 +24,8 @@ type family struct {
 	// residual rows between the halves: what it adds, and the layer's output.
 	layer func(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes
 	mlp   func(p params, mid, eps *graph.Node) (added, out *graph.Node)
-	// shiftedNorms is true where norms outside the layers multiply by 1 + weight.
-	shiftedNorms bool
+	// norm is the final norm.
+	norm func(r rounder, x, w, eps *graph.Node) *graph.Node
 	// scale is what attention scores are multiplied by.
 	scale func(headDim int) float64
 }

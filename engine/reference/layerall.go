@@ -18,7 +18,7 @@ func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
-	l := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	l := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		return g.attention().causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
 	})
 	return append(g.places(l), l.out)
@@ -30,7 +30,7 @@ func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 func (g *layerGraphs) mlpAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	mid, eps := c.take(), c.take()
-	added, out := families[g.arch.Family].mlp(c.params(g.slots), mid, eps)
+	added, out := families[g.arch.Family].mlp(g.params(&c), mid, eps)
 	return []*graph.Node{added, out}
 }
 
@@ -63,7 +63,7 @@ func (e *Engine) LayerAll(ctx context.Context, n int, in, mid [][]float64) (engi
 
 // layerAll runs the whole layer on rows [t, H].
 func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error) {
-	x, err := upload(e.dev, rows, t, e.arch.Hidden)
+	x, err := e.given(rows, t)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error)
 
 // mlpAll replaces what the MLP half gives by what it gives on other rows [t, H].
 func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error {
-	x, err := upload(e.dev, mid, t, e.arch.Hidden)
+	x, err := e.given(mid, t)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,12 @@ func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error 
 		}
 	}
 	return finalize(append(out, x)...)
+}
+
+// given uploads t rows of the residual stream from a caller, [t, H], rounded to
+// what the engine's arithmetic holds.
+func (e *Engine) given(rows []float64, t int) (*tensors.Tensor, error) {
+	return upload(e.dev, heldValues(e.set.dtype.rounder(), rows), t, e.arch.Hidden)
 }
 
 // stack joins rows of the hidden size.

@@ -36,6 +36,7 @@ func kindOf(a engine.Arch, n int) layerKind {
 // first run per shape.
 type layerGraphs struct {
 	layerKind
+	rounder
 	arch  engine.Arch
 	kv    KVQuant
 	slots []slot
@@ -47,7 +48,7 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
 	if g.linear {
 		return g, e.prepare(g.deltaGraphs())
 	}
@@ -83,7 +84,7 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 // attention is how the layers' scores are made: what they are multiplied by, and
 // how many positions a query attends to, 0 for all.
 func (g *layerGraphs) attention() attention {
-	return attention{scale: families[g.arch.Family].scale(g.headDim), window: g.window}
+	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim), window: g.window}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

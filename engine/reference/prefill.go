@@ -18,7 +18,7 @@ func (g *layerGraphs) prefillGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
 	var keys, values *graph.Node
-	y := g.layer(c.params(g.slots), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return g.attention().causal(q, keys, values)
 	})

@@ -30,7 +30,7 @@ func qwen35Family(class string) family {
 		own: []string{"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rope_scaling.partial_rotary_factor",
 			"rope_parameters.mrope_section", "rope_scaling.mrope_section", "text_config", "vision_config"},
 		config: qwen35Config,
-		slots:  qwen35Slots, layer: qwen35Layer, mlp: qwen35MLP, scale: overRoot, shiftedNorms: true,
+		slots:  qwen35Slots, layer: qwen35Layer, mlp: qwen35MLP, norm: rounder.shiftedNorm, scale: overRoot,
 	}
 }
 
@@ -69,43 +69,46 @@ func qwen35Slots(a engine.Arch, kind layerKind) []slot {
 	return all
 }
 
-// shifted is what a norm of the family multiplies by.
-func (p params) shifted(name string) *graph.Node { return graph.AddScalar(p.vector(name), 1) }
+// shiftedNorm is rmsNormOnce with 1 + w in the place of w, as in Qwen3_5RMSNorm; the
+// sum isn't held in the engine's dtype.
+func (r rounder) shiftedNorm(x, w, eps *graph.Node) *graph.Node {
+	return r.rmsNormOnce(x, graph.AddScalar(w, 1), eps)
+}
 
 // qwen35Layer is one decoder layer with full attention; see llamaLayer for attend.
 // The rows of q_proj are, head by head, those of a query and those of its gate.
 func qwen35Layer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t, heads, d := x.Shape().Dimensions[0], g.arch.Heads, g.headDim
 	var l layerNodes
-	l.attnNorm = rmsNorm(x, p.shifted("input_layernorm.weight"), eps)
+	l.attnNorm = p.shiftedNorm(x, p.vector("input_layernorm.weight"), eps)
 	both := graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, heads, 2*d)
 	half := func(from int) *graph.Node {
 		return graph.Slice(both, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(from, from+d))
 	}
-	l.q = headNorm(half(0), p.shifted("self_attn.q_norm.weight"), eps)
-	l.k = headNorm(graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, g.kvHeads, d), p.shifted("self_attn.k_norm.weight"), eps)
+	l.q = headNorm(p.shiftedNorm, half(0), p.vector("self_attn.q_norm.weight"), eps)
+	l.k = headNorm(p.shiftedNorm, graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, g.kvHeads, d), p.vector("self_attn.k_norm.weight"), eps)
 	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, g.kvHeads, d)
-	l.qRope, l.kRope = rotateLeading(rq, l.q), rotateLeading(rk, l.k)
+	l.qRope, l.kRope = p.rotateLeading(rq, l.q), p.rotateLeading(rk, l.k)
 	l.attnOut = attend(l.qRope, l.kRope, l.v)
 	if !g.ungated {
-		l.attnOut = graph.Mul(l.attnOut, graph.Sigmoid(graph.Reshape(half(d), t, heads*d)))
+		l.attnOut = p.mul(l.attnOut, p.held(graph.Sigmoid(graph.Reshape(half(d), t, heads*d))))
 	}
-	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
+	l.residMid = p.add(x, p.linear(l.attnOut, "self_attn.o_proj"))
 	l.mlpOut, l.out = qwen35MLP(p, l.residMid, eps)
 	return l
 }
 
 // rotateLeading applies tables to the leading channels of x [T, heads, d], as many
 // as the tables have.
-func rotateLeading(r rotary, x *graph.Node) *graph.Node {
-	turning, d := r.cos.Shape().Dimensions[2], x.Shape().Dimensions[2]
+func (r rounder) rotateLeading(t rotary, x *graph.Node) *graph.Node {
+	turning, d := t.cos.Shape().Dimensions[2], x.Shape().Dimensions[2]
 	if turning == d {
-		return r.rotate(x)
+		return r.rotate(t, x)
 	}
 	part := func(from, to int) *graph.Node {
 		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(from, to))
 	}
-	return graph.Concatenate([]*graph.Node{r.rotate(part(0, turning)), part(turning, d)}, -1)
+	return graph.Concatenate([]*graph.Node{r.rotate(t, part(0, turning)), part(turning, d)}, -1)
 }
 
 // linearLayer is one decoder layer with a gated DeltaNet on B*T rows x. scan makes
@@ -114,22 +117,22 @@ func rotateLeading(r rotary, x *graph.Node) *graph.Node {
 func linearLayer(g *layerGraphs, p params, x, eps, keep *graph.Node, scan func(in deltaInputs, w *graph.Node) *graph.Node) layerNodes {
 	d, rows := g.arch.DeltaNet, x.Shape().Dimensions[0]
 	var l layerNodes
-	l.attnNorm = rmsNorm(x, p.shifted("input_layernorm.weight"), eps)
+	l.attnNorm = p.shiftedNorm(x, p.vector("input_layernorm.weight"), eps)
 	u := l.attnNorm
 	if keep != nil {
 		u = keptWhere(keep, u)
 	}
-	read := scan(g.deltaInputs(p, u), p.vector("linear_attn.conv1d.weight"))
+	read := p.held(scan(g.deltaInputs(p, u), p.vector("linear_attn.conv1d.weight")))
 	gate := graph.Reshape(p.linear(u, "linear_attn.in_proj_z"), rows, d.ValueHeads, d.ValueDim)
-	normed := headNorm(read, p.vector("linear_attn.norm.weight"), eps)
-	l.attnOut = graph.Reshape(graph.Mul(normed, graph.Mul(gate, graph.Sigmoid(gate))), rows, d.ValueHeads*d.ValueDim)
-	l.residMid = graph.Add(x, p.linear(l.attnOut, "linear_attn.out_proj"))
+	normed := headNorm(p.rmsNorm, read, p.vector("linear_attn.norm.weight"), eps)
+	l.attnOut = graph.Reshape(p.held(graph.Mul(normed, silu(gate))), rows, d.ValueHeads*d.ValueDim)
+	l.residMid = p.add(x, p.linear(l.attnOut, "linear_attn.out_proj"))
 	l.mlpOut, l.out = qwen35MLP(p, l.residMid, eps)
 	return l
 }
 
 // qwen35MLP is llamaMLP with the family's norm.
 func qwen35MLP(p params, mid, eps *graph.Node) (added, out *graph.Node) {
-	added = swiGLU(p, rmsNorm(mid, p.shifted("post_attention_layernorm.weight"), eps))
-	return added, graph.Add(mid, added)
+	added = swiGLU(p, p.shiftedNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
+	return added, p.add(mid, added)
 }

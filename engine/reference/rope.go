@@ -33,7 +33,7 @@ func ropeOf(a engine.Arch, layer int) ropeSpec {
 // In float32 every intermediate is rounded where transformers rounds it:
 // inv_freq = 1 / base^(2i/d), the angle position * inv_freq, and cos and sin;
 // at angle 10⁴ that rounding alone is 5e-4, so a table computed in float64
-// would not be the same model.
+// would not be the same model. In bfloat16 the same cos and sin are rounded again.
 func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
 	cos, sin = make([]float64, spec.dim), make([]float64, spec.dim)
 	half := spec.dim / 2
@@ -41,13 +41,13 @@ func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
 		c, s := 1.0, 0.0
 		switch {
 		case i >= spec.pairs:
-		case d == Float32:
+		case d != Float64:
 			exponent := float32(2*i) / float32(spec.dim)
 			// torch raises a Python float, taken as float32, to a float32 power.
 			inv := 1 / float32(math.Pow(float64(float32(spec.theta)), float64(exponent))) / float32(spec.factor)
 			angle := float32(position) * inv
-			c = float64(float32(math.Cos(float64(angle))))
-			s = float64(float32(math.Sin(float64(angle))))
+			c = d.rounder().value(float64(float32(math.Cos(float64(angle)))))
+			s = d.rounder().value(float64(float32(math.Sin(float64(angle)))))
 		default:
 			angle := float64(position) * math.Pow(spec.theta, -float64(2*i)/float64(spec.dim)) / spec.factor
 			c, s = math.Cos(angle), math.Sin(angle)
@@ -61,11 +61,12 @@ func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
 // rotary is one pair of tables inside a graph, each [T, 1, headDim].
 type rotary struct{ cos, sin *graph.Node }
 
-// rotate applies the tables to x [T, heads, headDim].
-func (r rotary) rotate(x *graph.Node) *graph.Node {
+// rotate applies tables to x [T, heads, headDim]. Products and their sum are held
+// in the engine's dtype.
+func (r rounder) rotate(t rotary, x *graph.Node) *graph.Node {
 	d := x.Shape().Dimensions[2]
 	first := graph.Slice(x, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(0, d/2))
 	second := graph.Slice(x, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(d/2, d))
 	turned := graph.Concatenate([]*graph.Node{graph.Neg(second), first}, -1)
-	return graph.Add(graph.Mul(x, r.cos), graph.Mul(turned, r.sin))
+	return r.add(r.mul(x, t.cos), r.mul(turned, t.sin))
 }

@@ -27,7 +27,7 @@ func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedC
 	if g.foreignScales {
 		scales = &storedCache{kScale: c.take(), vScale: c.take()}
 	}
-	l = g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	l = g.layer(g.params(&c), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		cache = g.write(cache, newK, newV, at)
 		return g.attend(q, cache, scales, pos)
 	})

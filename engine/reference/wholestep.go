@@ -83,7 +83,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
 		g := e.graphs[n]
-		p := c.params(g.slots)
+		p := g.params(&c)
 		if g.linear {
 			l, st := g.deltaDecode(p, x, layerEps, write, deltaState{state(0), state(1)})
 			done(st.nodes()...)
@@ -97,7 +97,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		}
 		rows = append(rows, x)
 	}
-	out := []*graph.Node{graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps)}
+	out := []*graph.Node{graph.Concatenate(rows, 0), e.finalNormOf(x, finalNorm, finalEps)}
 	for i := range groups {
 		out = append(out, graph.Stack(next[i][0], 0), graph.Stack(next[i][1], 0))
 	}
