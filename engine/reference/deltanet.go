@@ -20,7 +20,8 @@ const deltaNormEps = 1e-6
 // deltaState is what a gated DeltaNet keeps of the positions behind it, for B
 // sequences: the inputs of the convolution at the last K positions, [B, K, C], of
 // which the oldest is of no more use, and the recurrent state [B, nv, dk, dv],
-// which maps a key to the value stored under it.
+// which maps a key to the value stored under it. It is held in the engine's dtype
+// from step to step, as in transformers' cache, and not inside one.
 type deltaState struct{ conv, s *graph.Node }
 
 // deltaDims are the dimensions of one sequence's state.
@@ -98,15 +99,15 @@ func (g *layerGraphs) deltaHeads(x *graph.Node) deltaHeads {
 	}
 	unit := func(x *graph.Node) *graph.Node {
 		sum := g.held(graph.ReduceAndKeep(g.mul(x, x), graph.ReduceSum, -1))
-		return g.mul(x, g.held(graph.Rsqrt(g.held(graph.AddScalar(sum, deltaNormEps)))))
+		return g.mul(x, g.rsqrt(g.held(graph.AddScalar(sum, deltaNormEps))))
 	}
 	repeated := func(x *graph.Node) *graph.Node {
 		times := d.ValueHeads / d.KeyHeads
 		x = graph.BroadcastToDims(graph.Reshape(x, b, t, d.KeyHeads, 1, d.KeyDim), b, t, d.KeyHeads, times, d.KeyDim)
 		return graph.Reshape(x, b, t, d.ValueHeads, d.KeyDim)
 	}
-	q := repeated(unit(part(d.KeyHeads, d.KeyDim)))
-	k := repeated(unit(part(d.KeyHeads, d.KeyDim)))
+	q := unit(repeated(part(d.KeyHeads, d.KeyDim)))
+	k := unit(repeated(part(d.KeyHeads, d.KeyDim)))
 	return deltaHeads{graph.MulScalar(q, 1/math.Sqrt(float64(d.KeyDim))), k, part(d.ValueHeads, d.ValueDim)}
 }
 
@@ -129,7 +130,7 @@ func (g *layerGraphs) deltaStep(in deltaInputs, w *graph.Node, st deltaState, wr
 	written := graph.GreaterOrEqual(write, graph.ZerosLike(write))
 	written = graph.BroadcastToDims(graph.Reshape(written, b, 1, 1, 1), b, heads, d.KeyDim, d.ValueDim)
 	s = graph.Where(graph.Reshape(written, n, d.KeyDim, d.ValueDim), s, old)
-	return graph.Reshape(product(q, s), b, heads, d.ValueDim), deltaState{conv, graph.Reshape(s, st.s.Shape().Dimensions...)}
+	return graph.Reshape(product(q, s), b, heads, d.ValueDim), deltaState{conv, g.held(graph.Reshape(s, st.s.Shape().Dimensions...))}
 }
 
 // deltaScan is deltaStep for all positions of B sequences, in chunks whose
@@ -162,7 +163,7 @@ func (g *layerGraphs) deltaScan(in deltaInputs, w *graph.Node, st deltaState) (*
 	out = graph.Reshape(out, b, d.ValueHeads, chunks*length, d.ValueDim)
 	out = graph.Slice(out, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(0, t))
 	return graph.Reshape(graph.TransposeAllAxes(out, 0, 2, 1, 3), b*t, d.ValueHeads, d.ValueDim),
-		deltaState{conv, graph.Reshape(s, st.s.Shape().Dimensions...)}
+		deltaState{conv, g.held(graph.Reshape(s, st.s.Shape().Dimensions...))}
 }
 
 // deltaChunks are the inputs of the rule for n heads, [n, chunks, length, dim] each.

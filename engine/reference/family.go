@@ -14,6 +14,10 @@ type family struct {
 	// that config reads itself.
 	fixed map[string]fixedKey
 	own   []string
+	// prefix is that of the text model's tensors in a checkpoint of a whole model,
+	// in the place of "model."; apart are the prefixes of those of its other parts.
+	prefix string
+	apart  []apart
 	// config reads a config.json; nil means the one that qwen2 and llama share.
 	config func(r *configReader, family string) (engine.Arch, []*configReader)
 	// optionalBias is true when attention_bias chooses.
@@ -29,6 +33,9 @@ type family struct {
 	// scale is what attention scores are multiplied by.
 	scale func(headDim int) float64
 }
+
+// apart is a part of a checkpoint that is no part of the text model.
+type apart struct{ prefix, what string }
 
 var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, "qwen3_5": qwen35, "qwen3_5_text": qwen35Text}
 

@@ -14,21 +14,26 @@ import (
 // A checkpoint of the whole model has it beside a vision tower, which is left
 // alone; qwen35Text is a checkpoint of the text model.
 var (
-	qwen35     = qwen35Family("Qwen3_5ForConditionalGeneration")
+	qwen35     = qwen35Family("Qwen3_5ForConditionalGeneration", textConfig, "vision_config")
 	qwen35Text = qwen35Family("Qwen3_5ForCausalLM")
 )
 
-func qwen35Family(class string) family {
+func qwen35Family(class string, own ...string) family {
 	return family{
-		class: class,
+		class:  class,
+		prefix: "model.language_model.",
+		apart: []apart{
+			{"model.visual.", "the vision tower, with vision_config, is left alone: prompts are text"},
+			{"mtp.", "the heads that predict further tokens are not run"},
+		},
 		fixed: map[string]fixedKey{
 			"attn_output_gate": {true, "the output of attention has a gate"},
 			"mamba_ssm_dtype":  {"float32", "the recurrent state is float32"},
 			"mlp_only_layers":  {[]any{}, "there is no mixture of experts"},
 			"num_experts":      {0.0, "there is no mixture of experts"},
 		},
-		own: []string{"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rope_scaling.partial_rotary_factor",
-			"rope_parameters.mrope_section", "rope_scaling.mrope_section", "text_config", "vision_config"},
+		own: append(own, "partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rope_scaling.partial_rotary_factor",
+			"rope_parameters.mrope_section", "rope_scaling.mrope_section"),
 		config: qwen35Config,
 		slots:  qwen35Slots, layer: qwen35Layer, mlp: qwen35MLP, norm: rounder.shiftedNorm, scale: overRoot,
 	}
