@@ -106,14 +106,9 @@ var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // another schema, another reference than transformers, a single pass and
 // malformed hashes are refused.
 func ParseManifest(file string, data []byte) (*Manifest, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var m Manifest
-	if err := dec.Decode(&m); err != nil {
-		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + ManifestSchema}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	if err := decodeManifest(file, ManifestSchema, data, &m); err != nil {
+		return nil, err
 	}
 	if m.Schema != ManifestSchema {
 		return nil, &ManifestError{file, "schema", m.Schema, ManifestSchema}
@@ -131,6 +126,19 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 		}
 	}
 	return &m, nil
+}
+
+// decodeManifest reads a manifest without unknown keys or trailing bytes.
+func decodeManifest(file, schema string, data []byte, m any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(m); err != nil {
+		return &ManifestError{file, "JSON", err.Error(), "schema " + schema}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return &ManifestError{file, "bytes after the object", "some", "none"}
+	}
+	return nil
 }
 
 // provenance is what all manifests say alike.

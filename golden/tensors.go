@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -72,14 +71,9 @@ func openTensors(fsys fs.FS, name, dtype string, limit float64) (*TensorSet, err
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var m TensorManifest
-	if err := dec.Decode(&m); err != nil {
-		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + TensorSchema}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	if err := decodeManifest(file, TensorSchema, data, &m); err != nil {
+		return nil, err
 	}
 	if m.Schema != TensorSchema || m.Set != name {
 		return nil, &ManifestError{file, "schema and set", m.Schema + " " + m.Set, TensorSchema + " " + name}
@@ -190,11 +184,16 @@ func (s *TensorSet) Case(name string) (TensorCase, error) {
 }
 
 func (s *TensorSet) read(file string) ([]byte, error) {
-	data, err := fs.ReadFile(s.fsys, file)
+	return readHeld(s.fsys, s.Manifest.Goldens, file)
+}
+
+// readHeld reads a file of a folder and holds it to its hash.
+func readHeld(fsys fs.FS, want FolderHashes, file string) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	if p := compare(s.Manifest.Goldens.Folder+"/"+file, data, s.Manifest.Goldens.Files[file]); p != nil {
+	if p := compare(want.Folder+"/"+file, data, want.Files[file]); p != nil {
 		return nil, p
 	}
 	return data, nil

@@ -17,15 +17,19 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tensorset"), str(HERE.parent)]
 
 import one_pass
 import recording
+import targets
 
 CHECKPOINT = "fixtures/qwen3_5-seeded"
 COMMAND = "python tools/goldens/qwen3_5/record.py"
-TEACHER_ONLY = ("plan.py", "teacher.py", "texts.json")
+TEACHER_ONLY = ("plan.py", "targets.py", "teacher.py", "texts.json")
 
 RECORDINGS = [
     recording.Recording(name, CHECKPOINT, COMMAND, HERE / "one_pass.py", recording.sources(HERE, without=TEACHER_ONLY))
     for name in one_pass.DTYPES
 ]
+RECORDINGS.append(
+    targets.Targets("qwen3_5-teacher", CHECKPOINT, COMMAND, HERE / "teacher.py", recording.sources(HERE, without=("prompts.json", "power.py")))
+)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,9 @@ class Recording:
     def build(self, checkpoint, files, facts, inputs):
         return provenance.build(ROOT, self, checkpoint, files, facts)
 
+    def summary(self, facts):
+        return [f"{case}: {max(figures.values()):.2e}" for case, figures in facts["precision"].items()]
+
     def rounding_only(self, name, old, new, facts):
         """Why a golden differs by more than rounding; None where it doesn't. old is the whole folder as it was."""
         case, _, kind = name.rpartition(".")
@@ -62,9 +65,10 @@ class Recording:
 
 
 def sources(folder, without=()):
-    """What a set's bytes come from: the family's own modules, prompts and pins, and the shared ones."""
-    own = [p for p in [*folder.glob("*.py"), folder / "prompts.json"] if p.name not in without]
-    return tuple([*own, *HERE.glob("*.py"), *SHARED])
+    """What a set's bytes come from: the family's own modules and prompts, and the shared modules."""
+    own = [p for p in [*folder.glob("*.py"), *folder.glob("*.json")] if p.name not in (*without, "pins.json")]
+    shared = [p for p in HERE.glob("*.py") if not p.name.startswith("selfchecks")]
+    return tuple([*own, *shared, *SHARED])
 
 
 def child(argv):
@@ -140,8 +144,8 @@ def run(recordings, model, args):
     with tempfile.TemporaryDirectory(prefix="goldens-") as scratch:
         for recording in recordings:
             contents, facts = record(recording, model, Path(scratch))
-            for name, figures in facts["precision"].items():
-                print(f"precision floor of {recording.name} {name}: {max(figures.values()):.2e} relative L2 from float64")
+            for line in recording.summary(facts):
+                print(f"precision floor of {recording.name} {line} relative L2 from float64")
             everything |= contents
             if not args.accept:
                 bad += compare(recording, contents, facts, args.rounding)
