@@ -204,3 +204,39 @@ func TestBFloat16WithAQuantisedCacheIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &unsupported)
 	require.ErrorContains(t, err, "quantised KV cache in bfloat16")
 }
+
+// TestBFloat16CapsLogits: quotient, tanh and product are rounded each. Another cap
+// than the recorded model's, which is a power of two and hides it.
+func TestBFloat16CapsLogits(t *testing.T) {
+	const limit = 3
+	c, err := gemma4Checkpoint()
+	require.NoError(t, err)
+	row := make([]float64, c.Arch().Hidden)
+	for i := range row {
+		row[i] = math.Sin(float64(i))
+	}
+	logits := func(limit float64) []float64 {
+		w := &altered{c, c.Arch(), nil}
+		w.arch.LogitCap = limit
+		got, err := mustNew(t, w, reference.WithDType(reference.BFloat16)).Logits(t.Context(), row)
+		require.NoError(t, err)
+		return got
+	}
+	free, got := logits(0), logits(limit)
+	want := func(quotient, tanh func(float64) float64) [][]float64 {
+		out := make([]float64, len(free))
+		for i, v := range free {
+			out[i] = bf16(tanh(math.Tanh(quotient(v/limit))) * limit)
+		}
+		return [][]float64{out}
+	}
+	as := func(x float64) float64 { return x }
+	if s := share16(t, [][]float64{got}, want(bf16, bf16)); !(s <= 0.01) {
+		t.Errorf("%.4f of the values differ", s)
+	}
+	for what, control := range map[string][][]float64{"quotient": want(as, bf16), "tanh": want(bf16, as)} {
+		if s := share16(t, [][]float64{got}, control); !(s >= 0.1) {
+			t.Errorf("without the rounding of the %s: %.4f of the values differ", what, s)
+		}
+	}
+}
