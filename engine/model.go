@@ -141,7 +141,9 @@ type Fault struct {
 func (a Arch) QKVBias() bool { return a.Family == "qwen2" || a.AttentionBias }
 
 // OutputBias reports whether the output projection of attention has a bias.
-func (a Arch) OutputBias() bool { return (a.Family == "llama" || a.Family == "qwen3_5") && a.AttentionBias }
+func (a Arch) OutputBias() bool {
+	return (a.Family == "llama" || a.Family == "qwen3_5") && a.AttentionBias
+}
 
 // KVHeadsOf is the number of key-value heads of a layer.
 func (a Arch) KVHeadsOf(layer int) int { return cmp.Or(a.PerLayer[layer].KVHeads, a.KVHeads) }

@@ -23,15 +23,16 @@ const (
 // concatenated: head h of width d is at h*d to h*d+d-1.
 type Part string
 
-// The parts of a layer, in the order of computation.
+// The parts of a layer, in the order of computation. A linear layer has none of
+// those from q to k_rope.
 const (
-	PartAttnNorm     Part = "attn_norm" // the input of q, k and v
+	PartAttnNorm     Part = "attn_norm" // the input of the mixer: of q, k and v
 	PartQ            Part = "q"         // with its bias, behind its norm where it has one, before RoPE
 	PartK            Part = "k"         // as q
 	PartV            Part = "v"         // behind its norm where it has one
 	PartQRope        Part = "q_rope"
 	PartKRope        Part = "k_rope"
-	PartAttnOut      Part = "attn_out"  // before o_proj
+	PartAttnOut      Part = "attn_out"  // before o_proj or out_proj, behind the gate where there is one
 	PartResidMid     Part = "resid_mid" // the residual stream between attention and MLP
 	PartRouterLogits Part = "router_logits"
 	PartRouteIDs     Part = "route_ids"
@@ -51,6 +52,11 @@ func parts() []Part {
 // Routed reports whether only layers with a router have the part.
 func (p Part) Routed() bool {
 	return p == PartRouterLogits || p == PartRouteIDs || p == PartRouteWeights
+}
+
+// ofAttention reports whether only layers with attention have the part.
+func (p Part) ofAttention() bool {
+	return slices.Contains([]Part{PartQ, PartK, PartV, PartQRope, PartKRope}, p)
 }
 
 // Block is a place in decoder layer n (0-based).
@@ -133,11 +139,15 @@ func (p Probe) Width(a Arch) (int, error) {
 		return 0, err
 	}
 	n, part, ok := p.Block()
-	heads, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	heads, kv, linear := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim, false
 	if ok && n < len(a.PerLayer) {
-		heads, kv = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n)
+		heads, kv, linear = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n), a.PerLayer[n].Linear
 	}
 	switch {
+	case linear && part.ofAttention():
+		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layer %d is linear and has no queries, keys and values of attention", n)}
+	case linear && part == PartAttnOut:
+		return a.DeltaNet.ValueHeads * a.DeltaNet.ValueDim, nil
 	case part.Routed():
 		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layers of the family %q have no router", a.Family)}
 	case part == PartQ, part == PartQRope, part == PartAttnOut:
@@ -155,9 +165,10 @@ func Probes(a Arch) []Probe {
 	all := []Probe{ProbeEmbed}
 	for n := range a.Layers {
 		for _, part := range parts() {
-			if !part.Routed() {
-				all = append(all, Block(n, part))
+			if part.Routed() || n < len(a.PerLayer) && a.PerLayer[n].Linear && part.ofAttention() {
+				continue
 			}
+			all = append(all, Block(n, part))
 		}
 	}
 	return append(all, ProbeFinalNorm, ProbeLogits)

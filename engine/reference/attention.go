@@ -21,9 +21,10 @@ func masked(scores, keep *graph.Node) *graph.Node {
 
 // attention is what differs between attentions: what scores are multiplied by,
 // how many positions a query attends to, its own included, 0 for all, and what is
-// held in the engine's dtype.
+// held in the engine's dtype, also of what lies inside: scores and weights.
 type attention struct {
 	rounder
+	inside rounder
 	times  float64
 	window int
 }
@@ -39,13 +40,13 @@ func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
 
 // weigh is softmax(scale*q·kᵀ, masked)·v with grouped heads: q [kv, n, d],
 // k and v [kv, S, d], keep [kv, n, S] gives [kv, n, d]. Scores are held before and
-// after the scale, and weights behind the softmax: transformers' eager attention.
+// after the scale, and weights behind the softmax, in transformers' eager attention.
 func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
-	scores := a.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
+	scores := a.inside.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
 	if a.times != 1 {
-		scores = a.scale(scores, a.times)
+		scores = a.inside.scale(scores, a.times)
 	}
-	weights := a.held(softmax(masked(scores, keep)))
+	weights := a.inside.held(softmax(masked(scores, keep)))
 	return a.held(graph.Dot(weights, v).General([]int{2}, []int{0}, []int{1}, []int{0}))
 }
 

@@ -37,9 +37,10 @@ func kindOf(a engine.Arch, n int) layerKind {
 type layerGraphs struct {
 	layerKind
 	rounder
-	arch  engine.Arch
-	kv    KVQuant
-	slots []slot
+	inside rounder // attention's
+	arch   engine.Arch
+	kv     KVQuant
+	slots  []slot
 
 	decode, probed, prefill, chunk *graph.Exec
 	batchPrefill, batchDecode      *graph.Exec
@@ -48,7 +49,11 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	r := e.set.dtype.rounder()
+	g := &layerGraphs{layerKind: kind, rounder: r, inside: r, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	if e.set.fused {
+		g.inside = rounder{}
+	}
 	if g.linear {
 		return g, e.prepare(g.deltaGraphs())
 	}
@@ -84,7 +89,7 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 // attention is how the layers' scores are made: what they are multiplied by, and
 // how many positions a query attends to, 0 for all.
 func (g *layerGraphs) attention() attention {
-	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim), window: g.window}
+	return attention{rounder: g.rounder, inside: g.inside, times: families[g.arch.Family].scale(g.headDim), window: g.window}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.
