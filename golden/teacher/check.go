@@ -80,8 +80,8 @@ func (c *planChecker) run(summary canonical.Value) {
 		return
 	}
 	top.what = ""
-	c.fields(summary, top, summaryLayout)
 	c.execution(top)
+	c.fields(summary, top, summaryLayout)
 	input, ok := summary.Get("reference_input")
 	at := top.at("reference_input").of(RuleInputHash)
 	if !ok || !c.fields(input, at, inputLayout) {

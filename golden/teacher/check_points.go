@@ -160,6 +160,7 @@ func (c *planChecker) schedule(points canonical.Value) {
 			fmt.Sprintf("the id of examples[%d] again", pair[0]), "one of its own")
 	}
 	next := int64(0)
+	var told [Accepts + 1]bool // one wrong ordinal makes many
 	for e, of := range c.pointsOf {
 		last := int64(math.MinInt64)
 		for _, i := range of {
@@ -171,10 +172,12 @@ func (c *planChecker) schedule(points canonical.Value) {
 			last = int64(p.Prefix)
 			ordinal, ok := c.integer(points.Index(i), "point_ordinal", at)
 			switch {
-			case !ok:
+			case !ok || told[Refuses]:
 			case ordinal != next:
+				told[Refuses] = true
 				c.add(at.at("point_ordinal"), Refuses, fmt.Sprint(ordinal), fmt.Sprintf("%d: points are run by example", next))
-			case int64(i) != ordinal:
+			case int64(i) != ordinal && !told[Accepts]:
+				told[Accepts] = true
 				c.add(at.at("point_ordinal"), Accepts, fmt.Sprint(ordinal), fmt.Sprintf("%d, its place in the list", i))
 			}
 			next++
