@@ -173,7 +173,8 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 				require.LessOrEqual(t, format.Offset, int64(i))
 				require.Greater(t, format.Offset+4, int64(i), "a value has four bytes")
 			default:
-				require.ErrorContains(t, err, "target_artifact.sha256: got ")
+				require.ErrorContains(t, err, "teacher: "+files.Target+": SHA-256 of the file: got ")
+				require.ErrorContains(t, err, ", as "+files.Evidence+" says")
 			}
 		}
 		require.NoError(t, f.Close())

@@ -61,7 +61,7 @@ func Verify(ctx context.Context, f Files) (*Verification, error) {
 			return nil, err
 		}
 	}
-	held := EvidenceOf{Plan: plan}
+	held := EvidenceOf{Plan: plan, TargetFile: f.Target}
 	if len(problems) == 0 {
 		held.Target, held.Argmax = &v.Target, v.Argmax
 	}
