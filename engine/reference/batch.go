@@ -27,6 +27,9 @@ func (e *Engine) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][]
 	if err := e.needDense("a batch"); err != nil {
 		return nil, err
 	}
+	if err := e.checkForced(len(prompts)); err != nil {
+		return nil, err
+	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][][]float64, error) {
 		if err := e.needHead(); err != nil {
 			return nil, err
@@ -131,7 +134,7 @@ func (e *Engine) startBatch(p *progress, prompts [][]int, maxNew int) (*batch, *
 		if err != nil {
 			return nil, nil, err
 		}
-		out, err := call(e.graphs[layer].batchPrefill, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]))
+		out, err := e.callLayer(e.graphs[layer].batchPrefill, layer, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]), b.prompts(), false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -197,7 +200,8 @@ func (b *batch) token(p *progress, slot int, ids []int) (*tensors.Tensor, error)
 		if err != nil {
 			return nil, fmt.Errorf("reference: batch: layer %d: cache: %w", n, err)
 		}
-		out, err := call(e.graphs[n].batchDecode, appendTensors(append(args, last, b.first, at, e.eps[n], k, v), e.layers[n]))
+		args = append(args, last, b.first, at, e.eps[n], k, v)
+		out, err := e.callLayer(e.graphs[n].batchDecode, n, appendTensors(args, e.layers[n]), b.tokens(slot), false)
 		if err != nil {
 			return nil, err
 		}

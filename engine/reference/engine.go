@@ -19,12 +19,13 @@ type Engine struct {
 	dev     device
 	kv      KVQuant // what the cache is, faults included
 
-	embed     []float32           // [vocab, hidden], shared with weights
-	graphs    []*layerGraphs      // per layer, shared by those of a kind
-	layers    [][]*tensors.Tensor // per layer, in the order of its slots
-	eps       []*tensors.Tensor   // per layer, [1, 1]
-	finalNorm *tensors.Tensor     // [1, hidden]
-	finalEps  *tensors.Tensor     // [1, 1]
+	embed     []float32             // [vocab, hidden], shared with weights
+	graphs    []*layerGraphs        // per layer, shared by those of a kind
+	layers    [][]*tensors.Tensor   // per layer, in the order of its slots
+	experts   [][][]*tensors.Tensor // per layer, per routed expert
+	eps       []*tensors.Tensor     // per layer, [1, 1]
+	finalNorm *tensors.Tensor       // [1, hidden]
+	finalEps  *tensors.Tensor       // [1, 1]
 
 	whole, norm, logits, quantiser *graph.Exec
 
@@ -37,6 +38,10 @@ type Engine struct {
 	otherOnce sync.Once
 	other     *Engine
 	otherErr  error
+
+	// Of an engine with forced routes; base is the one without.
+	base   *Engine
+	forced []engine.Routes
 }
 
 var _ engine.Reference = (*Engine)(nil)
@@ -69,6 +74,9 @@ func New(w engine.Weights, opts ...Option) (*Engine, error) {
 
 func build(w engine.Weights, set settings, dev device) (*Engine, error) {
 	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev, kv: set.kv}
+	if err := set.scale.apply(&e.arch); err != nil {
+		return nil, err
+	}
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}
@@ -97,7 +105,11 @@ func (e *Engine) uploadWeights() error {
 		if err != nil {
 			return err
 		}
-		e.layers, e.eps = append(e.layers, ts), append(e.eps, eps)
+		experts, err := e.uploadExperts(n)
+		if err != nil {
+			return err
+		}
+		e.layers, e.eps, e.experts = append(e.layers, ts), append(e.eps, eps), append(e.experts, experts)
 	}
 	final, err := uploadSlots(e.dev, e.weights, "", []slot{{finalNormName, []int{e.arch.Hidden}}})
 	if err != nil {
@@ -161,6 +173,13 @@ func (e *Engine) in(d DType) (engine.Reference, error) {
 		return e, nil
 	}
 	e.otherOnce.Do(func() {
+		if e.base != nil {
+			var other engine.Reference
+			if other, e.otherErr = e.base.in(d); e.otherErr == nil {
+				e.other, e.otherErr = other.(*Engine).Forced(e.forced...)
+			}
+			return
+		}
 		set := e.set
 		set.dtype = d
 		e.other, e.otherErr = build(e.weights, set, device{e.dev.backend, d})

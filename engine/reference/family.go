@@ -28,9 +28,9 @@ type family struct {
 	scale func(headDim int) float64
 }
 
-var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4}
+var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, deepseekV2: deepseek}
 
-const knownFamilies = "the reference engine has qwen2, llama and gemma4_text only"
+const knownFamilies = "the reference engine has qwen2, llama, gemma4_text and deepseek_v2 only"
 
 // layerSlots are the weights of one decoder layer, in the order in which every
 // graph takes them.

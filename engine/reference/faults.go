@@ -95,6 +95,9 @@ func checkArch(a engine.Arch) error {
 			return err
 		}
 	}
+	if err := checkLatent(a, bad); err != nil {
+		return err
+	}
 	if !(a.EmbedScale >= 0) || !(a.LogitCap >= 0) {
 		return bad("embedding scale and logit cap", fmt.Sprintf("%v and %v", a.EmbedScale, a.LogitCap), "both at least 0")
 	}

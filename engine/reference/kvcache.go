@@ -22,7 +22,8 @@ func writeCache(cache, row, at *graph.Node) *graph.Node {
 }
 
 // kvCache holds the keys (after RoPE) and values of one run, per layer, each
-// [kv heads, capacity, head dim]. A layer with a window has all positions too: the
+// [kv heads, capacity, head dim]; with latent attention the one rotated key that
+// all heads share, and the latent rows. A layer with a window has all positions too: the
 // window is a mask.
 // Those of a quantised cache are codes, with scales [kv heads, capacity, 1].
 type kvCache struct {
@@ -41,11 +42,11 @@ func (c kvCache) all() []*tensors.Tensor { return slices.Concat(c.k, c.v, c.kSca
 
 // newKVCache is a cache of zeros.
 func (e *Engine) newKVCache(capacity int) (kvCache, error) {
-	c, err := e.newCache(func(n int) []int { return []int{e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
+	c, err := e.newCache(func(heads, width int) []int { return []int{heads, capacity, width} })
 	if err != nil || !e.kv.quantised() {
 		return c, err
 	}
-	scales, err := e.newCache(func(n int) []int { return []int{e.graphs[n].kvHeads, capacity, 1} })
+	scales, err := e.newCache(func(heads, _ int) []int { return []int{heads, capacity, 1} })
 	c.kScale, c.vScale = scales.k, scales.v
 	return c, err
 }
@@ -53,17 +54,20 @@ func (e *Engine) newKVCache(capacity int) (kvCache, error) {
 // newBatchCache is a cache of zeros for several sequences, per layer [sequences,
 // kv heads, capacity, head dim].
 func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
-	return e.newCache(func(n int) []int { return []int{sequences, e.graphs[n].kvHeads, capacity, e.graphs[n].headDim} })
+	return e.newCache(func(heads, width int) []int { return []int{sequences, heads, capacity, width} })
 }
 
-func (e *Engine) newCache(dims func(layer int) []int) (kvCache, error) {
+// newCache is a cache of zeros with the dimensions that dims makes of the heads and
+// the width of a layer's keys or values.
+func (e *Engine) newCache(dims func(heads, width int) []int) (kvCache, error) {
 	c := kvCache{k: make([]*tensors.Tensor, e.arch.Layers), v: make([]*tensors.Tensor, e.arch.Layers)}
 	for i := range c.k {
-		for _, t := range []**tensors.Tensor{&c.k[i], &c.v[i]} {
-			var err error
-			if *t, err = e.dev.zeros(dims(i)...); err != nil {
-				return kvCache{}, err
-			}
+		var err error
+		if c.k[i], err = e.dev.zeros(dims(e.graphs[i].cacheKeys())...); err != nil {
+			return kvCache{}, err
+		}
+		if c.v[i], err = e.dev.zeros(dims(e.graphs[i].cacheValues())...); err != nil {
+			return kvCache{}, err
 		}
 	}
 	return c, nil

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -16,11 +17,34 @@ type layerKind struct {
 	keyIsValue               bool
 	skipNorm                 engine.Part
 	foreignScales            bool
+	latent                   engine.Latent
+	scoreFactor              float64
+	experts                  engine.Experts
+}
+
+// ropeDim is how many dimensions of a head a rotary table has.
+func (k layerKind) ropeDim() int { return cmp.Or(k.latent.RopeDim, k.headDim) }
+
+// cacheKeys and cacheValues are the heads of what the cache keeps of a position,
+// and their width.
+func (k layerKind) cacheKeys() (heads, width int) {
+	if k.latent.KVRank > 0 {
+		return 1, k.latent.RopeDim
+	}
+	return k.kvHeads, k.headDim
+}
+
+func (k layerKind) cacheValues() (heads, width int) {
+	if k.latent.KVRank > 0 {
+		return 1, k.latent.KVRank
+	}
+	return k.kvHeads, k.headDim
 }
 
 func kindOf(a engine.Arch, n int) layerKind {
 	l := a.PerLayer[n]
-	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm, l.ScaleShift != 0}
+	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm, l.ScaleShift != 0,
+		a.Latent, cmp.Or(l.ScoreFactor, 1), l.Experts}
 }
 
 // layerGraphs are the graphs of all layers of a kind; each is compiled by its
@@ -34,12 +58,15 @@ type layerGraphs struct {
 	decode, probed, prefill, chunk *graph.Exec
 	batchPrefill, batchDecode      *graph.Exec
 	rows, mlpRows                  *graph.Exec
+
+	// Of a layer with experts; see finish.
+	chosen, expert, combine, weigh *graph.Exec
 }
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
 	g := &layerGraphs{layerKind: kind, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
-	return g, e.prepare([]namedGraph{
+	graphs := []namedGraph{
 		{&g.decode, "decode layer", g.decodeGraph},
 		{&g.probed, "probed decode layer", g.probedGraph},
 		{&g.prefill, "prefill layer", g.prefillGraph},
@@ -48,7 +75,12 @@ func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
 		{&g.chunk, "chunk layer", g.chunkGraph},
 		{&g.batchPrefill, "batched prefill layer", g.batchPrefillGraph},
 		{&g.batchDecode, "batched decode layer", g.batchDecodeGraph},
-	})
+	}
+	if kind.experts.Count > 0 {
+		graphs = append(graphs, namedGraph{&g.chosen, "experts of one token", g.chosenGraph}, namedGraph{&g.expert, "one expert", g.expertGraph},
+			namedGraph{&g.combine, "sum of experts", g.combineGraph}, namedGraph{&g.weigh, "weights of given experts", g.weighGraph})
+	}
+	return g, e.prepare(graphs)
 }
 
 type namedGraph struct {
@@ -69,9 +101,9 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 }
 
 // attention is how the layers' scores are made: what they are multiplied by, and
-// how many positions a query attends to, 0 for all.
-func (g *layerGraphs) attention() attention {
-	return attention{scale: families[g.arch.Family].scale(g.headDim), window: g.window}
+// how many positions a query attends to, 0 for all. p are the layer's weights.
+func (g *layerGraphs) attention(p params) attention {
+	return attention{scale: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

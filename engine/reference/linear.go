@@ -130,6 +130,15 @@ func (c *cursor) params(slots []slot) params {
 	return p
 }
 
+// experts takes the weights of a layer's routed experts.
+func (c *cursor) experts(g *layerGraphs) []params {
+	all := make([]params, g.experts.Count)
+	for i := range all {
+		all[i] = c.params(g.expertSlots())
+	}
+	return all
+}
+
 func (p params) vector(name string) *graph.Node { return p[name][0] }
 
 // linear returns x·Wᵀ + b for x [T, in] and W [out, in]; b when there is one.

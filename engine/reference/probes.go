@@ -11,17 +11,30 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// probedParts are the places inside a layer, in the order in which probedGraph
-// returns them. The residual stream behind a layer is its output.
+// probedParts are the places inside a layer without experts, in the order in which
+// probedGraph returns them. The residual stream behind a layer is its output.
 func probedParts() []engine.Part {
-	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope,
-		engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
+	return append(attentionParts(), engine.PartResidMid, engine.PartMLPOut)
+}
+
+// attentionParts are those of a layer's first half.
+func attentionParts() []engine.Part {
+	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope, engine.PartAttnOut}
+}
+
+// parts are the places inside a layer of the kind in the order in which they
+// follow the layer's output and its cache.
+func (k layerKind) parts() []engine.Part {
+	if k.experts.Count == 0 {
+		return probedParts()
+	}
+	return append(attentionParts(), k.routedParts()...)
 }
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return append(append([]*graph.Node{l.out}, cache.nodes()...), l.places()...)
+	return l.outputs(append(cache.nodes(), l.places()...)...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV
@@ -88,13 +101,15 @@ type probeWatch struct {
 	positions, pos int
 	out            map[engine.Probe]engine.Matrix
 	layers         map[int]bool // those with a wanted place inside
+	partsOf        func(layer int) []engine.Part
 }
 
 func (e *Engine) newProbeWatch(probes []engine.Probe, positions int) (*probeWatch, error) {
 	if len(probes) == 0 {
 		return nil, errors.New("reference: probes: got none, want at least 1")
 	}
-	w := &probeWatch{positions: positions, out: map[engine.Probe]engine.Matrix{}, layers: map[int]bool{}}
+	w := &probeWatch{positions: positions, out: map[engine.Probe]engine.Matrix{}, layers: map[int]bool{},
+		partsOf: func(n int) []engine.Part { return e.graphs[n].parts() }}
 	widths := make([]int, len(probes)) // before anything is allocated
 	for i, p := range probes {
 		var err error
@@ -141,7 +156,7 @@ func (w *probeWatch) row(n int, x *tensors.Tensor) error { return w.keep(engine.
 func (w *probeWatch) inside(n int) bool { return w.layers[n] }
 
 func (w *probeWatch) parts(n int, places []*tensors.Tensor) error {
-	for i, part := range probedParts() {
+	for i, part := range w.partsOf(n) {
 		if err := w.keep(engine.Block(n, part), places[i]); err != nil {
 			return err
 		}

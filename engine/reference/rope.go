@@ -15,12 +15,13 @@ type ropeSpec struct {
 	theta      float64
 	dim, pairs int
 	factor     float64
+	yarn       engine.Yarn
 }
 
 // ropeOf is the rotary embedding of a layer.
 func ropeOf(a engine.Arch, layer int) ropeSpec {
-	l, dim := a.PerLayer[layer], a.HeadDimOf(layer)
-	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1)}
+	l, dim := a.PerLayer[layer], cmp.Or(a.Latent.RopeDim, a.HeadDimOf(layer))
+	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1), l.Yarn}
 }
 
 // ropeTable returns cos and sin of the rotary embedding for one position, dim
@@ -42,13 +43,23 @@ func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
 		case d == Float32:
 			exponent := float32(2*i) / float32(spec.dim)
 			// torch raises a Python float, taken as float32, to a float32 power.
-			inv := 1 / float32(math.Pow(float64(float32(spec.theta)), float64(exponent))) / float32(spec.factor)
+			power := float32(math.Pow(float64(float32(spec.theta)), float64(exponent)))
+			inv := 1 / power / float32(spec.factor)
+			if spec.yarn.Factor > 0 {
+				inv = float32(yarnFrequency(d, spec, i, float64(power)))
+			}
 			angle := float32(position) * inv
 			c = float64(float32(math.Cos(float64(angle))))
 			s = float64(float32(math.Sin(float64(angle))))
 		default:
 			angle := float64(position) * math.Pow(spec.theta, -float64(2*i)/float64(spec.dim)) / spec.factor
+			if spec.yarn.Factor > 0 {
+				angle = float64(position) * yarnFrequency(d, spec, i, math.Pow(spec.theta, float64(2*i)/float64(spec.dim)))
+			}
 			c, s = math.Cos(angle), math.Sin(angle)
+		}
+		if f := spec.yarn.TableFactor; f != 0 {
+			c, s = d.times(c, f), d.times(s, f)
 		}
 		cos[i], cos[i+half] = c, c
 		sin[i], sin[i+half] = s, s

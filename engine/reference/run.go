@@ -21,7 +21,7 @@ type watch struct {
 	// row gets each row of the residual stream, the embedding first.
 	row func(n int, x *tensors.Tensor) error
 	// inside says of which layers the places inside are wanted, and parts gets
-	// them in the order of probedParts.
+	// them in the order of layerKind.parts.
 	inside func(n int) bool
 	parts  func(n int, places []*tensors.Tensor) error
 }

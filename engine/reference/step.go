@@ -12,7 +12,7 @@ import (
 // and the new cache.
 func (g *layerGraphs) decodeGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return append([]*graph.Node{l.out}, cache.nodes()...)
+	return l.outputs(cache.nodes()...)
 }
 
 // decodeNodes is decodeGraph with all places of the layer.
@@ -27,9 +27,10 @@ func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedC
 	if g.foreignScales {
 		scales = &storedCache{kScale: c.take(), vScale: c.take()}
 	}
-	l = g.layer(c.params(g.slots), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	weights := c.params(g.slots)
+	l = g.layer(weights, x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		cache = g.write(cache, newK, newV, at)
-		return g.attend(q, cache, scales, pos)
+		return g.attend(weights, q, cache, scales, pos)
 	})
 	return l, cache
 }
@@ -40,8 +41,9 @@ type tables struct{ cos, sin *tensors.Tensor }
 // place is what a layer needs to know about a position: tables for q and k, the
 // last slot of the cache to attend to and the slot to write.
 type place struct {
-	q, k    tables
-	pos, at *tensors.Tensor
+	q, k     tables
+	pos, at  *tensors.Tensor
+	position int
 }
 
 // places makes the places of all layers for one position. Layers with the same
@@ -73,7 +75,7 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	for n := range ps {
 		spec := ropeOf(e.arch, n)
 		rotQ, rotK := s.rotation(n, pos)
-		p := place{pos: here, at: here}
+		p := place{pos: here, at: here, position: pos}
 		if p.q, err = rope(spec, rotQ); err != nil {
 			return nil, err
 		}
@@ -100,5 +102,5 @@ func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place
 	if shift := e.arch.PerLayer[n].ScaleShift; shift != 0 {
 		args = append(args, cache.kScale[n-shift], cache.vScale[n-shift])
 	}
-	return call(step, appendTensors(args, e.layers[n]))
+	return e.callLayer(step, n, appendTensors(args, e.layers[n]), sequenceFrom(p.position), step == e.graphs[n].probed)
 }

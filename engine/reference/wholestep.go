@@ -14,8 +14,8 @@ import (
 // cacheGroup are the layers whose keys and values have one shape, and so lie in
 // one tensor of the whole-step graph.
 type cacheGroup struct {
-	kvHeads, headDim int
-	layers           []int
+	kind   layerKind // of the first layer
+	layers []int
 }
 
 // cacheGroups are the groups of an architecture, in the order of their first
@@ -23,10 +23,10 @@ type cacheGroup struct {
 func cacheGroups(a engine.Arch) []cacheGroup {
 	var groups []cacheGroup
 	for n := range a.Layers {
-		kv, d := a.KVHeadsOf(n), a.HeadDimOf(n)
-		i := slices.IndexFunc(groups, func(g cacheGroup) bool { return g.kvHeads == kv && g.headDim == d })
+		kind := kindOf(a, n)
+		i := slices.IndexFunc(groups, func(g cacheGroup) bool { return g.kind.kvHeads == kind.kvHeads && g.kind.headDim == kind.headDim })
 		if i < 0 {
-			i, groups = len(groups), append(groups, cacheGroup{kvHeads: kv, headDim: d})
+			i, groups = len(groups), append(groups, cacheGroup{kind: kind})
 		}
 		groups[i].layers = append(groups[i].layers, n)
 	}
@@ -40,7 +40,8 @@ func cacheGroups(a engine.Arch) []cacheGroup {
 // are x [1, H]; per cache group the tables [G, 4, d] (cos and sin for q, then for
 // k) of its G layers; the position, int32 scalar, and the positions to write,
 // int32 [L]; eps [L]; per cache group the keys and the values, [G, kv, C, d]; the
-// final norm's weight and eps; the weights of all layers. Its outputs are the rows
+// final norm's weight and eps; the weights of all layers, each with its routes, where
+// they are forced, and its experts. Its outputs are the rows
 // [L+1, H], the last hidden state [1, H] and the new caches, keys before values.
 func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
@@ -63,7 +64,7 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		i, m := groupOf(groups, n)
 		group, stack := groups[i], stacks[i]
 		table := func(i int) *graph.Node {
-			return graph.Reshape(graph.Slice(stack.tables, graph.AxisElem(m), graph.AxisElem(i)), 1, 1, group.headDim)
+			return graph.Reshape(graph.Slice(stack.tables, graph.AxisElem(m), graph.AxisElem(i)), 1, 1, group.kind.ropeDim())
 		}
 		cache := func(all *graph.Node) *graph.Node {
 			return graph.Reshape(graph.Slice(all, graph.AxisElem(m)), all.Shape().Dimensions[1:]...)
@@ -71,13 +72,20 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
 		g := e.graphs[n]
-		x = g.layer(c.params(g.slots), x, layerEps,
+		weights := c.params(g.slots)
+		l := g.layer(weights, x, layerEps,
 			rotary{table(0), table(1)}, rotary{table(2), table(3)},
 			func(q, k, v *graph.Node) *graph.Node {
 				k, v = writeCache(cache(stack.keys), k, write), writeCache(cache(stack.values), v, write)
 				newKeys[i], newValues[i] = append(newKeys[i], k), append(newValues[i], v)
-				return g.attention().cache(q, k, v, pos)
-			}).out
+				return g.attention(weights).cache(q, k, v, pos)
+			})
+		if x = l.out; l.routing != nil {
+			if e.forced != nil {
+				g.forceInGraph(&l, c.take(), c.take(), c.take())
+			}
+			x = g.chosenInGraph(l, c.experts(g))
+		}
 		rows = append(rows, x)
 	}
 	out := []*graph.Node{graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps)}
@@ -111,12 +119,16 @@ type wholeRun struct {
 func (e *Engine) newWholeCache(capacity int) (kvCache, error) {
 	var c kvCache
 	for _, g := range cacheGroups(e.arch) {
-		for _, side := range []*[]*tensors.Tensor{&c.k, &c.v} {
-			t, err := e.dev.zeros(len(g.layers), g.kvHeads, capacity, g.headDim)
+		for _, side := range []struct {
+			to   *[]*tensors.Tensor
+			dims func() (heads, width int)
+		}{{&c.k, g.kind.cacheKeys}, {&c.v, g.kind.cacheValues}} {
+			heads, width := side.dims()
+			t, err := e.dev.zeros(len(g.layers), heads, capacity, width)
 			if err != nil {
 				return kvCache{}, err
 			}
-			*side = append(*side, t)
+			*side.to = append(*side.to, t)
 		}
 	}
 	return c, nil
@@ -177,8 +189,18 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 			}
 		}
 		args = append(args, e.finalNorm, e.finalEps)
-		for _, ts := range e.layers {
+		for n, ts := range e.layers {
 			args = appendTensors(args, ts)
+			if e.forced != nil && a.RoutedAt(n) {
+				routes, err := e.forcedArgs(n, pos)
+				if err != nil {
+					return wholeStep{}, err
+				}
+				args = append(args, routes...)
+			}
+			for _, expert := range e.experts[n] {
+				args = appendTensors(args, expert)
+			}
 		}
 		out, err := call(e.whole, args)
 		if err != nil {
@@ -205,7 +227,7 @@ func (e *Engine) stepArgs(embedding []float64, groups []cacheGroup, stacks [][]f
 	}
 	args := []any{x}
 	for i, g := range groups {
-		tables, err := upload(e.dev, stacks[i], len(g.layers), 4, g.headDim)
+		tables, err := upload(e.dev, stacks[i], len(g.layers), 4, g.kind.ropeDim())
 		if err != nil {
 			return nil, err
 		}
