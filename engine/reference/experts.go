@@ -153,7 +153,9 @@ func (g *layerGraphs) chosenInGraph(l layerNodes, experts []params) *graph.Node 
 		outputs[i] = graph.Slice(chosen, graph.AxisRange(i, i+1))
 	}
 	_, out := addUp(l.residMid, r.shared, r.weights, outputs)
-	return out
+	// compute 0.1.6 frees what a branch was the last to use a second time. The
+	// barrier is a later use.
+	return graph.SchedulingBarrier(out, r.h)
 }
 
 // uploadExperts puts the routed experts of a layer on the backend.
@@ -200,24 +202,38 @@ func (l left) sum() []any {
 	return append(args, l.weights)
 }
 
+// places are its tensors in the order of routedParts, without what the experts add.
+func (l left) places() []*tensors.Tensor {
+	all := []*tensors.Tensor{l.mid, l.logits, l.scores, l.ids, l.weights}
+	if l.shared != nil {
+		all = append(all, l.shared)
+	}
+	return all
+}
+
+// leftOver takes what is left to the experts of layer n from the outputs of its
+// graph, and uses the routes that are forced; behind are the other outputs.
+func (e *Engine) leftOver(n int, out []*tensors.Tensor, at rowsAt) (l left, behind []*tensors.Tensor, err error) {
+	count := 5
+	if e.graphs[n].experts.Shared > 0 {
+		count++
+	}
+	tail := out[len(out)-count:]
+	l = left{mid: out[0], h: tail[0], logits: tail[1], scores: tail[2], ids: tail[3], weights: tail[4], rows: out[0].Shape().Dimensions[0]}
+	if count > 5 {
+		l.shared = tail[5]
+	}
+	if l.chosen, err = downloadIDs(l.ids, l.rows); err == nil {
+		err = e.force(n, &l, at)
+	}
+	return l, out[1 : len(out)-count], err
+}
+
 // finish runs the experts of layer n.
 func (e *Engine) finish(n int, out []*tensors.Tensor, at rowsAt, inside bool) ([]*tensors.Tensor, error) {
 	g := e.graphs[n]
-	count := 5
-	if g.experts.Shared > 0 {
-		count++
-	}
-	behind := out[1 : len(out)-count]
-	tail := out[len(out)-count:]
-	l := left{mid: out[0], h: tail[0], logits: tail[1], scores: tail[2], ids: tail[3], weights: tail[4], rows: out[0].Shape().Dimensions[0]}
-	if g.experts.Shared > 0 {
-		l.shared = tail[5]
-	}
-	var err error
-	if l.chosen, err = downloadIDs(l.ids, l.rows); err != nil {
-		return nil, err
-	}
-	if err := e.force(n, &l, at); err != nil {
+	l, behind, err := e.leftOver(n, out, at)
+	if err != nil {
 		return nil, err
 	}
 	var ends []*tensors.Tensor
@@ -235,17 +251,9 @@ func (e *Engine) finish(n int, out []*tensors.Tensor, at rowsAt, inside bool) ([
 	}
 	res := append([]*tensors.Tensor{ends[0]}, behind...)
 	if !inside {
-		gone := []*tensors.Tensor{l.mid, l.h, l.logits, l.scores, l.ids, l.weights, ends[1]}
-		if l.shared != nil {
-			gone = append(gone, l.shared)
-		}
-		return res, finalize(gone...)
+		return res, finalize(append(l.places(), l.h, ends[1])...)
 	}
-	res = append(res, l.mid, l.logits, l.scores, l.ids, l.weights)
-	if l.shared != nil {
-		res = append(res, l.shared)
-	}
-	return append(res, ends[1]), l.h.FinalizeAll()
+	return append(append(res, l.places()...), ends[1]), l.h.FinalizeAll()
 }
 
 // grouped runs each expert of layer n once, on the rows that chose it, and adds up.

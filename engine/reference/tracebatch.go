@@ -147,16 +147,19 @@ func (b *batch) traceNorm(x *tensors.Tensor, s *engine.Stage) error {
 	return finalize(x, out[0])
 }
 
-// routing is what a layer's router made of rows, of the outputs that follow the
-// graph's own; nil for a layer without.
-func (e *Engine) routing(n int, behind []*tensors.Tensor) (*engine.Routing, error) {
+// routing is what a layer's router made of rows, of the places of a layer in
+// the order of routedParts; nil for a layer without.
+func (e *Engine) routing(n int, places []*tensors.Tensor) (*engine.Routing, error) {
 	g := e.graphs[n]
 	if g.experts.Count == 0 {
 		return nil, nil
 	}
 	r := &engine.Routing{}
 	for i, part := range g.routedParts() {
-		t := behind[i]
+		if i == len(places) {
+			break // what the experts add may be missing
+		}
+		t := places[i]
 		rows := t.Shape().Dimensions[0]
 		var err error
 		switch part {
@@ -199,14 +202,18 @@ func (e *Engine) RouteRows(ctx context.Context, n int, mid [][]float64) (engine.
 		if err != nil {
 			return engine.Routing{}, err
 		}
-		out, err := e.callLayer(e.graphs[n].mlpRows, n, appendTensors([]any{x, e.eps[n]}, e.layers[n]), sequenceFrom(0), true)
+		out, err := call(e.graphs[n].mlpRows, appendTensors([]any{x, e.eps[n]}, e.layers[n]))
 		if err != nil {
 			return engine.Routing{}, err
 		}
-		r, err := e.routing(n, out[1:])
+		l, _, err := e.leftOver(n, out, sequenceFrom(0))
 		if err != nil {
 			return engine.Routing{}, err
 		}
-		return *r, finalize(append(out, x)...)
+		r, err := e.routing(n, l.places())
+		if err != nil {
+			return engine.Routing{}, err
+		}
+		return *r, finalize(append(l.places(), l.h, x)...)
 	})
 }
