@@ -29,6 +29,15 @@ func Evaluate(ctx context.Context, cfg Config) (*Report, error) {
 	return evaluate(ctx, cfg, reg)
 }
 
+// judges refuses a reference whose own rounding is of the size of what it is to
+// judge: every bound is measured between float32 and float64.
+func judges(ref engine.Info) error {
+	if ref.DType == "float32" || ref.DType == "float64" {
+		return nil
+	}
+	return fmt.Errorf("conformance: Config.Reference: got dtype %q, want float32 or float64: bounds are measured between the two", ref.DType)
+}
+
 func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	rep := &Report{
 		SchemaVersion: SchemaVersion, Conclusion: NothingJudged, Reproduce: cfg.Reproduce,
@@ -46,6 +55,9 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 		return nil, err
 	}
 	rep.Reference = cfg.Reference.Describe()
+	if err := judges(rep.Reference); err != nil {
+		return nil, err
+	}
 	var declared engine.Info
 	if cfg.Candidate != nil {
 		if declared, err = cfg.Candidate.Info(ctx); err != nil {

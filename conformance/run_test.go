@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/mutant"
+	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
@@ -86,4 +87,19 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARoundedReferenceIsRefused: bounds would be drawn from float32's error and
+// broken by bfloat16's.
+func TestARoundedReferenceIsRefused(t *testing.T) {
+	onlyOnEmbedded(t)
+	cfg, err := seeded()
+	require.NoError(t, err)
+	cfg.Cases, cfg.Only = cfg.Cases[:1], []string{"ResidualShape"}
+	_, err = conformance.Evaluate(t.Context(), cfg)
+	require.NoError(t, err)
+	cfg.Reference, err = reference.New(cfg.Reference.Weights(), reference.WithDType(reference.BFloat16))
+	require.NoError(t, err)
+	_, err = conformance.Evaluate(t.Context(), cfg)
+	require.EqualError(t, err, `conformance: Config.Reference: got dtype "bfloat16 (emulated)", want float32 or float64: bounds are measured between the two`)
 }

@@ -13,8 +13,8 @@ type Arch struct {
 	Layers, Hidden, Intermediate, Heads, KVHeads, HeadDim, Vocab int
 	// TiedHead is true when the output projection is the embedding table.
 	TiedHead bool
-	// AttentionBias is true for a llama whose q, k, v and o projections have
-	// biases. Of other families it says nothing: ask QKVBias and OutputBias.
+	// AttentionBias is true for a llama or a qwen3_5 whose q, k, v and o projections
+	// have biases. Of other families it says nothing: ask QKVBias and OutputBias.
 	AttentionBias bool
 	// MaxPositions is the longest prompt the model declares; 0 if undeclared.
 	MaxPositions int
@@ -28,6 +28,9 @@ type Arch struct {
 	// Latent is the attention of a model whose cache keeps one latent row per
 	// position; its zero value is attention with keys and values of their own.
 	Latent Latent
+	// DeltaNet has the dimensions of the layers that are linear; it is zero in a
+	// model without.
+	DeltaNet DeltaNet
 	// PerLayer has one entry per decoder layer.
 	PerLayer []LayerParams
 	// Fault is a planted deviation. A faithful model has none.
@@ -47,6 +50,19 @@ type Latent struct {
 	RopeDim, ValueDim int
 }
 
+// DeltaNet has the dimensions of gated DeltaNet layers (arXiv:2412.06464).
+type DeltaNet struct {
+	// KeyHeads queries and keys of KeyDim, and ValueHeads values of ValueDim. A key
+	// head serves ValueHeads/KeyHeads value heads that follow each other.
+	KeyHeads, ValueHeads, KeyDim, ValueDim int
+	// Kernel is how many positions the convolution sees, its own included.
+	Kernel int
+}
+
+// Channels is what the convolution goes over: queries, keys and values, in this
+// order.
+func (d DeltaNet) Channels() int { return 2*d.KeyHeads*d.KeyDim + d.ValueHeads*d.ValueDim }
+
 // LayerParams are the constants of one decoder layer.
 type LayerParams struct {
 	// RopeTheta is the rotary base.
@@ -54,6 +70,10 @@ type LayerParams struct {
 	// RopePairs is how many of a head's rotary pairs turn, the fastest first; 0
 	// means all. Their frequencies are those of the whole head.
 	RopePairs int
+	// RotaryDim, where above 0, is how many leading channels of a head have rotary
+	// pairs, as if they were the whole head: frequencies and pairs are those of so
+	// many channels, and the others stay as they are.
+	RotaryDim int
 	// RopeFactor divides the rotary frequencies; 0 means 1.
 	RopeFactor float64
 	// Yarn bends the rotary frequencies; its zero value doesn't.
@@ -73,6 +93,9 @@ type LayerParams struct {
 	// KeyIsValue is true for a layer without a v projection, whose values are
 	// made of what the k projection gives, before k's norm and RoPE.
 	KeyIsValue bool
+	// Linear is true for a layer of gated DeltaNet in the place of attention: it has
+	// a state in the place of keys and values, and no rotary embedding.
+	Linear bool
 	// QueryOffset is added to the position that rotates q, not k. A constant
 	// shift of both would be a no-op under RoPE. 0 in a faithful model.
 	QueryOffset int
@@ -83,6 +106,9 @@ type LayerParams struct {
 	// SkipNorm is PartQ, PartK or PartV where that norm is left out: in a faithful
 	// model it is empty.
 	SkipNorm Part
+	// GateMissing leaves out the gate on the output of attention, where the family
+	// has one. False in a faithful model.
+	GateMissing bool
 }
 
 // Yarn is the rotary scaling YaRN (arXiv:2309.00071): frequencies that turn more
@@ -167,8 +193,19 @@ type Fault struct {
 	// StaleCache, when set, keeps the KV cache of layer StaleLayer from being
 	// written at StalePosition: the row keeps what a reset cache holds, zeros.
 	// A negative StalePosition counts from the end of the prompt.
+	//
+	// In a linear layer it keeps the recurrent state: the position reads what the
+	// one before it left, and leaves that. Its convolution is told of the position.
 	StaleCache                bool
 	StaleLayer, StalePosition int
+	// StaleOnward has StaleCache go on at all positions behind StalePosition.
+	StaleOnward bool
+	// ConvLate has the convolution of linear layer ConvLayer, of all of them where it
+	// is negative, read a state that is shifted by one position: it sees the position
+	// itself, not the one before it, and those before that. It acts where one
+	// sequence is run token by token.
+	ConvLate  bool
+	ConvLayer int
 	// DecodeShift is added to the position that rotates q and k, from
 	// position DecodeFrom on; 0 plants nothing. A negative DecodeFrom counts
 	// from the end of the prompt.
@@ -196,11 +233,13 @@ type Fault struct {
 }
 
 // QKVBias reports whether the q, k and v projections have biases: those of every
-// qwen2 do, those of a llama where AttentionBias says so.
+// qwen2 do, those of others where AttentionBias says so.
 func (a Arch) QKVBias() bool { return a.Family == "qwen2" || a.AttentionBias }
 
 // OutputBias reports whether the output projection of attention has a bias.
-func (a Arch) OutputBias() bool { return a.Family == "llama" && a.AttentionBias }
+func (a Arch) OutputBias() bool {
+	return (a.Family == "llama" || a.Family == "qwen3_5") && a.AttentionBias
+}
 
 // KVHeadsOf is the number of key-value heads of a layer.
 func (a Arch) KVHeadsOf(layer int) int { return cmp.Or(a.PerLayer[layer].KVHeads, a.KVHeads) }

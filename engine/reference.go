@@ -8,7 +8,8 @@ type Reference interface {
 	// Weights returns the checkpoint that the reference runs.
 	Weights() Weights
 	// Describe returns what identity claims depend on: backend, build, dtype,
-	// KV capacity. Its Layers is LayersFloat32 and DType float32 or float64.
+	// KV capacity. Its Layers is LayersFloat32 and DType float32 or float64;
+	// anything else is a candidate's arithmetic.
 	Describe() Info
 	// Capture runs the prompt token by token with a KV cache, one compiled
 	// graph per layer, and keeps the last token's rows and the KV cache.

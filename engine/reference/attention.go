@@ -20,11 +20,12 @@ func masked(scores, keep *graph.Node) *graph.Node {
 }
 
 // attention is what differs between attentions: what scores are multiplied by,
-// how many positions a query attends to, its own included, 0 for all, and, where
-// the cache keeps something else, what makes keys and values of it (see
-// layerGraphs.unfold).
+// how many positions a query attends to, its own included, 0 for all, what is held
+// in the engine's dtype and, where the cache keeps something else, what makes keys
+// and values of it (see layerGraphs.unfold).
 type attention struct {
-	scale  float64
+	rounder
+	times  float64
 	window int
 	unfold func(k, v *graph.Node) (keys, values *graph.Node)
 }
@@ -50,13 +51,15 @@ func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
 }
 
 // weigh is softmax(scale*q·kᵀ, masked)·v with grouped heads: q [kv, n, d],
-// k [kv, S, d] and v [kv, S, e], keep [kv, n, S] give [kv, n, e].
+// k [kv, S, d] and v [kv, S, e], keep [kv, n, S] give [kv, n, e]. Scores are held before and
+// after the scale, and weights behind the softmax: transformers' eager attention.
 func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
-	scores := graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0})
-	if a.scale != 1 {
-		scores = graph.MulScalar(scores, a.scale)
+	scores := a.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
+	if a.times != 1 {
+		scores = a.scale(scores, a.times)
 	}
-	return graph.Dot(softmax(masked(scores, keep)), v).General([]int{2}, []int{0}, []int{1}, []int{0})
+	weights := a.held(softmax(masked(scores, keep)))
+	return a.held(graph.Dot(weights, v).General([]int{2}, []int{0}, []int{1}, []int{0}))
 }
 
 // cache is one query position against the KV cache. q [1, heads, d], k

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -79,7 +78,7 @@ func (e *Engine) checkBatch(prompts, forced [][]int) error {
 // batch is several sequences on their way through the graphs of one layer.
 type batch struct {
 	e       *Engine
-	cache   kvCache // per layer [B, kv, C, d]
+	cache   kvCache // with an axis of sequences in front
 	padding []int   // slots in front of each prompt
 	slots   int     // of each prompt and its padding
 	first   *tensors.Tensor
@@ -130,7 +129,7 @@ func (e *Engine) startBatch(p *progress, prompts [][]int, maxNew int) (*batch, *
 		if err := p.step(); err != nil {
 			return nil, nil, fmt.Errorf("reference: batch: layer %d: %w", layer, err)
 		}
-		args, err := e.batchArgs(x, layer, ropes, positions)
+		args, err := e.rowArgs(x, layer, ropes, positions)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -138,10 +137,10 @@ func (e *Engine) startBatch(p *progress, prompts [][]int, maxNew int) (*batch, *
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := b.cache.write(layer, 0, out[1], out[2], 0, b.slots); err != nil {
+		if err := b.cache.write(layer, 0, out[1:], 0, b.slots); err != nil {
 			return nil, nil, err
 		}
-		if err := finalize(x, out[1], out[2]); err != nil {
+		if err := finalize(append(out[1:], x)...); err != nil {
 			return nil, nil, fmt.Errorf("reference: batch: layer %d: %w", layer, err)
 		}
 		x = out[0]
@@ -188,44 +187,29 @@ func (b *batch) token(p *progress, slot int, ids []int) (*tensors.Tensor, error)
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: batch: layer %d: %w", n, err)
 		}
-		args, err := e.batchArgs(x, n, ropes, positions)
+		args, err := e.rowArgs(x, n, ropes, positions)
 		if err != nil {
 			return nil, err
 		}
-		k, err := graph.DonateTensorBuffer(b.cache.k[n], e.dev.backend, 0)
+		own, err := b.cache[n].donate(e.dev)
 		if err != nil {
-			return nil, fmt.Errorf("reference: batch: layer %d: cache: %w", n, err)
+			return nil, fmt.Errorf("reference: batch: layer %d: %w", n, err)
 		}
-		v, err := graph.DonateTensorBuffer(b.cache.v[n], e.dev.backend, 0)
-		if err != nil {
-			return nil, fmt.Errorf("reference: batch: layer %d: cache: %w", n, err)
+		if !e.graphs[n].linear {
+			args = append(args, last, b.first)
 		}
-		args = append(args, last, b.first, at, e.eps[n], k, v)
+		args = append(append(args, at, e.eps[n]), own...)
 		out, err := e.callLayer(e.graphs[n].batchDecode, n, appendTensors(args, e.layers[n]), b.tokens(slot), false)
 		if err != nil {
 			return nil, err
 		}
-		b.cache.k[n], b.cache.v[n] = out[1], out[2]
+		b.cache[n].parts = out[1:]
 		if err := finalize(x); err != nil {
 			return nil, fmt.Errorf("reference: batch: layer %d: %w", n, err)
 		}
 		x = out[0]
 	}
 	return x, nil
-}
-
-// batchArgs are x and the tables of layer n.
-func (e *Engine) batchArgs(x *tensors.Tensor, n int, ropes ropeMemo, positions []int) ([]any, error) {
-	l := e.arch.PerLayer[n]
-	q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
-	if err != nil {
-		return nil, err
-	}
-	k, err := e.tablesOf(ropes, n, 0, positions)
-	if err != nil {
-		return nil, err
-	}
-	return []any{x, q.cos, q.sin, k.cos, k.sin}, nil
 }
 
 // batchLogits appends row i of each sequence to out, and finalizes x [B, H].

@@ -23,7 +23,7 @@ func (g *layerGraphs) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 	b := first.Shape().Dimensions[0]
 	t := x.Shape().Dimensions[0] / b
 	var keys, values *graph.Node
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		heads := func(x *graph.Node) *graph.Node {
 			return graph.TransposeAllAxes(graph.Reshape(x, b, t, x.Shape().Dimensions[1], width(x)), 0, 2, 1, 3)
@@ -46,7 +46,7 @@ func (g *layerGraphs) batchDecodeGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	last, first, at, eps := c.take(), c.take(), c.take(), c.take()
 	k, v := c.take(), c.take()
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	y := g.layer(weights, x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeBatchCache(k, newK, at), writeBatchCache(v, newV, at)
 		return g.attention(weights).batchCache(q, k, v, first, last)

@@ -51,15 +51,11 @@ func (t *trace) Layer(ctx context.Context, n int, in []float64) ([]float64, erro
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(*progress) ([]float64, error) {
-		x, err := upload(e.dev, in, 1, e.arch.Hidden)
+		x, err := e.given(in, 1)
 		if err != nil {
 			return nil, err
 		}
-		var own []any
-		for _, part := range t.cache.layer(n) {
-			own = append(own, *part)
-		}
-		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache, own)
+		out, err := e.decodeLayer(e.graphs[n].decode, n, x, t.last[n], t.cache, appendTensors(nil, t.before(n)))
 		if err != nil {
 			return nil, err
 		}

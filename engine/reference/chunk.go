@@ -20,7 +20,7 @@ func (g *layerGraphs) chunkGraph(in []*graph.Node) []*graph.Node {
 	filled, eps := c.take(), c.take()
 	cacheK, cacheV := c.take(), c.take()
 	var keys, values *graph.Node
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return g.attention(weights).chunk(q, keys, values, cacheK, cacheV, filled)
@@ -68,27 +68,26 @@ func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, err
 		return nil, err
 	}
 	ropes, positions := ropeMemo{}, consecutive(from+s.chunkOffset(from), to-from)
-	for n, l := range e.arch.PerLayer {
+	for n := range e.arch.Layers {
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
 		}
-		q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
+		args, err := e.rowArgs(x, n, ropes, positions)
 		if err != nil {
 			return nil, err
 		}
-		k, err := e.tablesOf(ropes, n, 0, positions)
-		if err != nil {
-			return nil, err
+		if !e.graphs[n].linear {
+			args = append(args, filled)
 		}
-		args := []any{x, q.cos, q.sin, k.cos, k.sin, filled, e.eps[n], r.cache.k[n], r.cache.v[n]}
+		args = appendTensors(append(args, e.eps[n]), r.cache[n].parts)
 		out, err := e.callLayer(e.graphs[n].chunk, n, appendTensors(args, e.layers[n]), sequenceFrom(from), false)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.cache.write(n, s.base+from, out[1], out[2], 0, to-from); err != nil {
+		if err := r.cache.write(n, s.base+from, out[1:], 0, to-from); err != nil {
 			return nil, err
 		}
-		if err := finalize(x, out[1], out[2]); err != nil {
+		if err := finalize(append(out[1:], x)...); err != nil {
 			return nil, fmt.Errorf("reference: chunk at %d: layer %d: %w", from, n, err)
 		}
 		x = out[0]

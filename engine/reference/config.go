@@ -47,6 +47,11 @@ func readConfig(file string, data []byte) (config, error) {
 	var nested []*configReader
 	c.arch, nested = read(r, family)
 	c.dtype = dtypeConfig(r)
+	for _, sub := range nested {
+		if inner := sub.nestedDType(c.dtype); inner != "" {
+			c.dtype = inner
+		}
+	}
 	if *r.err != nil {
 		return config{}, *r.err
 	}
@@ -172,6 +177,19 @@ func dtypeConfig(r *configReader) string {
 		r.refuse(fmt.Sprintf("dtype %q", new), "only float32, bfloat16 and float16 are read")
 	}
 	return new
+}
+
+// nestedDType is the dtype that a nested text model declares, which must be the
+// outer one's where that has one.
+func (r *configReader) nestedDType(outer string) string {
+	if r.prefix != textConfig+"." {
+		return ""
+	}
+	inner := dtypeConfig(r)
+	if inner != "" && outer != "" && inner != outer {
+		r.fail("dtype", inner, fmt.Sprintf("%s, which the file says elsewhere", outer))
+	}
+	return inner
 }
 
 func orNothing(ok bool, v float64) string {

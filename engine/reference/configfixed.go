@@ -73,11 +73,12 @@ var fixedKeys = map[string]fixedKey{
 // refuseOthers refuses the keys whose value isn't the one that the engine has.
 func (r *configReader) refuseOthers() {
 	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
-		fixed, known := fixedKeys[r.prefix+key]
-		if own, ok := r.family.fixed[r.prefix+key]; ok {
+		name := r.known(key)
+		fixed, known := fixedKeys[name]
+		if own, ok := r.family.fixed[name]; ok {
 			fixed, known = own, true
 		}
-		if !known || slices.Contains(r.family.own, r.prefix+key) {
+		if !known || slices.Contains(r.family.own, name) {
 			continue
 		}
 		raw, there := r.raw(key)

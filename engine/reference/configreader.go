@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
@@ -48,6 +49,12 @@ func checkJSON(file string, data []byte) error {
 		return &engine.ConfigError{File: file, What: fmt.Sprintf("JSON: %s at byte 0x%X", bad.What, bad.Offset), Got: bad.Got, Want: bad.Want}
 	}
 	return err
+}
+
+// known is a key's name in the tables of what is known of keys: that of a nested
+// text model's is the one that a text model's own file has.
+func (r *configReader) known(key string) string {
+	return strings.TrimPrefix(r.prefix+key, textConfig+".")
 }
 
 func (r *configReader) fail(key, got, want string) {
@@ -137,8 +144,8 @@ func (r *configReader) object(key string) *configReader {
 func (r *configReader) unused() []string {
 	var names []string
 	for k := range r.keys {
-		if name := r.prefix + k; !r.used[k] && harmlessKeys[name] == "" {
-			names = append(names, name)
+		if !r.used[k] && harmlessKeys[r.known(k)] == "" {
+			names = append(names, r.prefix+k)
 		}
 	}
 	slices.Sort(names)

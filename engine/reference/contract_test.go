@@ -210,7 +210,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		opt         reference.Option
 		unsupported bool
 	}{
-		"dtype":          {reference.WithDType("bfloat16"), false},
+		"dtype":          {reference.WithDType("float16"), false},
 		"capacity":       {reference.WithCapacityStep(0), false},
 		"deadline":       {reference.WithStepDeadline(0), false},
 		"xla":            {reference.WithBackend("xla:cpu"), true},

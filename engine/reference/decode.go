@@ -140,6 +140,9 @@ func (r *run) start(p *progress, s schedule, o engine.DecodeOptions) (*tensors.T
 	if err := r.cache.take(caches, len(s.ids)); err != nil {
 		return nil, err
 	}
+	if err := finalize(append(caches.all(), pre.x)...); err != nil {
+		return nil, fmt.Errorf("reference: prompt: %w", err)
+	}
 	return upload(r.e.dev, pre.rows[r.e.arch.Layers], 1, r.e.arch.Hidden)
 }
 

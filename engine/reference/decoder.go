@@ -46,14 +46,14 @@ func llamaSlots(a engine.Arch, kind layerKind) []slot {
 func llamaLayer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t := x.Shape().Dimensions[0]
 	var l layerNodes
-	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	l.attnNorm = p.rmsNorm(x, p.vector("input_layernorm.weight"), eps)
 	l.q = graph.Reshape(p.linear(l.attnNorm, "self_attn.q_proj"), t, g.arch.Heads, g.headDim)
-	l.qRope = rq.rotate(l.q)
+	l.qRope = p.rotate(rq, l.q)
 	l.k = graph.Reshape(p.linear(l.attnNorm, "self_attn.k_proj"), t, g.kvHeads, g.headDim)
-	l.kRope = rk.rotate(l.k)
+	l.kRope = p.rotate(rk, l.k)
 	l.v = graph.Reshape(p.linear(l.attnNorm, "self_attn.v_proj"), t, g.kvHeads, g.headDim)
 	l.attnOut = attend(l.qRope, l.kRope, l.v)
-	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
+	l.residMid = p.add(x, p.linear(l.attnOut, "self_attn.o_proj"))
 	l.mlpOut, l.out = llamaMLP(p, l.residMid, eps)
 	return l
 }
@@ -61,8 +61,8 @@ func llamaLayer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, att
 // llamaMLP is what the MLP of a layer adds to the residual rows mid [T, H], and
 // the rows with it.
 func llamaMLP(p params, mid, eps *graph.Node) (added, out *graph.Node) {
-	added = swiGLU(p, rmsNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
-	return added, graph.Add(mid, added)
+	added = swiGLU(p, p.rmsNorm(mid, p.vector("post_attention_layernorm.weight"), eps))
+	return added, p.add(mid, added)
 }
 
 // layerNodes are the places inside a layer on T positions that have a name, and
@@ -86,15 +86,15 @@ func (l layerNodes) outputs(behind ...*graph.Node) []*graph.Node {
 }
 
 // places are the places inside the layer that its graph computes, in the order of
-// layerKind.parts.
-func (l layerNodes) places() []*graph.Node {
+// parts.
+func (k layerKind) places(l layerNodes) []*graph.Node {
 	at := map[engine.Part]*graph.Node{
 		engine.PartAttnNorm: l.attnNorm, engine.PartQ: l.q, engine.PartK: l.k, engine.PartV: l.v, engine.PartQRope: l.qRope,
 		engine.PartKRope: l.kRope, engine.PartAttnOut: l.attnOut, engine.PartResidMid: l.residMid, engine.PartMLPOut: l.mlpOut,
 	}
 	out := make([]*graph.Node, 0, len(at))
-	parts := probedParts()
-	if l.routing != nil {
+	parts := k.parts()
+	if k.experts.Count > 0 {
 		parts = attentionParts()
 	}
 	for _, part := range parts {

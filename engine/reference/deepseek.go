@@ -32,7 +32,7 @@ var deepseek = family{
 	},
 	own:    []string{"rope_parameters.factor", "rope_scaling.factor"},
 	config: deepseekConfig,
-	slots:  deepseekSlots, layer: deepseekLayer, mlp: llamaMLP, scale: overRoot,
+	slots:  deepseekSlots, layer: deepseekLayer, mlp: llamaMLP, norm: rounder.rmsNorm, scale: overRoot,
 }
 
 // latentEps is the epsilon of the norms of latent rows, which no config changes.
@@ -90,15 +90,15 @@ func feedForwardSlots(prefix string, hidden, width int) []slot {
 func deepseekLayer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t, m := x.Shape().Dimensions[0], g.latent
 	var l layerNodes
-	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	l.attnNorm = p.rmsNorm(x, p.vector("input_layernorm.weight"), eps)
 	l.q = graph.Reshape(g.queries(p, l.attnNorm), t, g.arch.Heads, g.headDim)
 	plain := g.headDim - m.RopeDim
-	l.qRope = graph.Concatenate([]*graph.Node{lastAxis(l.q, 0, plain), rq.rotatePairs(lastAxis(l.q, plain, g.headDim))}, -1)
+	l.qRope = graph.Concatenate([]*graph.Node{lastAxis(l.q, 0, plain), p.rotatePairs(rq, lastAxis(l.q, plain, g.headDim))}, -1)
 
 	low := p.linear(l.attnNorm, "self_attn.kv_a_proj_with_mqa")
-	latent := graph.Reshape(rmsNorm(lastAxis(low, 0, m.KVRank), p.vector("self_attn.kv_a_layernorm.weight"), constant(low, latentEps)), t, 1, m.KVRank)
+	latent := graph.Reshape(p.rmsNorm(lastAxis(low, 0, m.KVRank), p.vector("self_attn.kv_a_layernorm.weight"), constant(low, latentEps)), t, 1, m.KVRank)
 	key := graph.Reshape(lastAxis(low, m.KVRank, m.KVRank+m.RopeDim), t, 1, m.RopeDim)
-	turned := rk.rotatePairs(key)
+	turned := p.rotatePairs(rk, key)
 	// Of the rows themselves, for those who look: what attention sees is made of the cache.
 	heads := func(key *graph.Node) (k, v *graph.Node) {
 		k, v = g.unfold(p)(graph.TransposeAllAxes(key, 1, 0, 2), graph.TransposeAllAxes(latent, 1, 0, 2))
@@ -108,7 +108,7 @@ func deepseekLayer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, 
 	l.kRope, _ = heads(turned)
 
 	l.attnOut = attend(l.qRope, turned, latent)
-	l.residMid = graph.Add(x, p.linear(l.attnOut, "self_attn.o_proj"))
+	l.residMid = p.add(x, p.linear(l.attnOut, "self_attn.o_proj"))
 	if g.experts.Count > 0 {
 		return g.route(p, l, eps)
 	}
@@ -122,7 +122,7 @@ func (g *layerGraphs) queries(p params, x *graph.Node) *graph.Node {
 		return p.linear(x, "self_attn.q_proj")
 	}
 	low := p.linear(x, "self_attn.q_a_proj")
-	return p.linear(rmsNorm(low, p.vector("self_attn.q_a_layernorm.weight"), constant(low, latentEps)), "self_attn.q_b_proj")
+	return p.linear(p.rmsNorm(low, p.vector("self_attn.q_a_layernorm.weight"), constant(low, latentEps)), "self_attn.q_b_proj")
 }
 
 // unfold makes the keys and values of all heads of what the cache keeps: keys

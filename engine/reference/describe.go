@@ -25,7 +25,7 @@ func (e *Engine) Describe() engine.Info {
 		Weights:     string(e.set.dtype),
 		Activations: string(e.set.dtype),
 		KVCache:     fmt.Sprintf("%s, capacity in steps of %d", e.set.dtype, e.set.capacityStep),
-		DType:       string(e.set.dtype),
+		DType:       e.set.dtype.described(),
 		Model:       e.arch.Family,
 	}
 	if e.kv.quantised() {

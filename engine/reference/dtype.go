@@ -16,8 +16,16 @@ type DType string
 const (
 	Float32 DType = "float32"
 	Float64 DType = "float64"
+	// BFloat16 is what transformers computes with dtype bfloat16 and eager attention:
+	// values are float32, rounded to bfloat16 wherever that run holds one in it. The
+	// weights are rounded too, which changes nothing in a bfloat16 checkpoint.
+	BFloat16 DType = "bfloat16"
 )
 
+// known reports whether there is such an arithmetic.
+func (d DType) known() bool { return d == Float32 || d == Float64 || d == BFloat16 }
+
+// gomlx is the dtype of the tensors.
 func (d DType) gomlx() dtypes.DType {
 	if d == Float64 {
 		return dtypes.Float64
@@ -128,4 +136,12 @@ func download(t *tensors.Tensor, offset, n int) ([]float64, error) {
 		return nil, fmt.Errorf("reference: reading a tensor: got %d values, want %d", got, offset+n)
 	}
 	return out, nil
+}
+
+// described is what [Engine.Describe] says of the arithmetic.
+func (d DType) described() string {
+	if d == BFloat16 {
+		return "bfloat16 (emulated)"
+	}
+	return string(d)
 }

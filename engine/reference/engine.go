@@ -19,7 +19,7 @@ type Engine struct {
 	dev     device
 	kv      KVQuant // what the cache is, faults included
 
-	embed     []float32             // [vocab, hidden], shared with weights
+	embed     []float32             // [vocab, hidden], shared with weights if it can be
 	graphs    []*layerGraphs        // per layer, shared by those of a kind
 	layers    [][]*tensors.Tensor   // per layer, in the order of its slots
 	experts   [][][]*tensors.Tensor // per layer, per routed expert
@@ -35,9 +35,7 @@ type Engine struct {
 
 	left leftover
 
-	otherOnce sync.Once
-	other     *Engine
-	otherErr  error
+	float32s, float64s other
 
 	// Of an engine with forced routes; base is the one without.
 	base   *Engine
@@ -80,11 +78,14 @@ func build(w engine.Weights, set settings, dev device) (*Engine, error) {
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}
+	if set.kv.quantised() && set.dtype == BFloat16 {
+		return nil, &engine.UnsupportedError{What: "a quantised KV cache in bfloat16", Why: "no run of transformers says where it rounds"}
+	}
 	if err := set.kv.check(e.arch); err != nil {
 		return nil, err
 	}
 	e.kv.Bits -= e.arch.Fault.CacheBitsLost
-	table, err := fetch(w, embedName, []int{e.arch.Vocab, e.arch.Hidden})
+	table, err := dev.fetch(w, embedName, []int{e.arch.Vocab, e.arch.Hidden})
 	if err != nil {
 		return nil, err
 	}
@@ -161,31 +162,35 @@ func appendTensors(args []any, ts []*tensors.Tensor) []any {
 func (e *Engine) Weights() engine.Weights { return e.weights }
 
 // Float64 returns the same model, faults included, in float64. It is made by
-// the first call and is the receiver if that is float64 already.
-func (e *Engine) Float64() (engine.Reference, error) { return e.in(Float64) }
+// the first call and is the receiver if that is float64 already. The weights are
+// the checkpoint's own, also where the receiver has them rounded to bfloat16.
+func (e *Engine) Float64() (engine.Reference, error) { return e.in(Float64, &e.float64s) }
 
 // Float32 is Float64 for float32.
-func (e *Engine) Float32() (engine.Reference, error) { return e.in(Float32) }
+func (e *Engine) Float32() (engine.Reference, error) { return e.in(Float32, &e.float32s) }
 
-// in returns the same model in another arithmetic, made by the first call.
-func (e *Engine) in(d DType) (engine.Reference, error) {
+// other is the same model in another arithmetic, made by the first use.
+type other struct {
+	once   sync.Once
+	engine *Engine
+	err    error
+}
+
+func (e *Engine) in(d DType, o *other) (engine.Reference, error) {
 	if e.set.dtype == d {
 		return e, nil
 	}
-	e.otherOnce.Do(func() {
+	o.once.Do(func() {
 		if e.base != nil {
-			var other engine.Reference
-			if other, e.otherErr = e.base.in(d); e.otherErr == nil {
-				e.other, e.otherErr = other.(*Engine).Forced(e.forced...)
-			}
+			o.engine, o.err = e.forcedIn(d)
 			return
 		}
 		set := e.set
 		set.dtype = d
-		e.other, e.otherErr = build(e.weights, set, device{e.dev.backend, d})
+		o.engine, o.err = build(e.weights, set, device{e.dev.backend, d})
 	})
-	if e.otherErr != nil {
-		return nil, e.otherErr
+	if o.err != nil {
+		return nil, o.err
 	}
-	return e.other, nil
+	return o.engine, nil
 }

@@ -47,7 +47,7 @@ func (k layerKind) routedParts() []engine.Part {
 
 // route goes on behind l.residMid up to the experts.
 func (g *layerGraphs) route(p params, l layerNodes, eps *graph.Node) layerNodes {
-	h := rmsNorm(l.residMid, p.vector("post_attention_layernorm.weight"), eps)
+	h := p.rmsNorm(l.residMid, p.vector("post_attention_layernorm.weight"), eps)
 	r := &routing{h: h, logits: routerLogits(p, g.experts, h)}
 	var bias *graph.Node
 	if g.experts.Gate.Scoring == engine.ScoringSigmoid {
@@ -68,8 +68,9 @@ func (g *layerGraphs) expertSlots() []slot {
 
 // addUp is what k experts' outputs, each [T, H], add to the residual rows mid, and
 // the rows with it: they are weighed by weights [T, k] and added up in their order,
-// then what the shared experts give is added, if it isn't nil.
-func addUp(mid, shared, weights *graph.Node, outputs []*graph.Node) (added, out *graph.Node) {
+// which is held in the engine's dtype once, then what the shared experts give is
+// added, if it isn't nil.
+func (r rounder) addUp(mid, shared, weights *graph.Node, outputs []*graph.Node) (added, out *graph.Node) {
 	for i, y := range outputs {
 		y = graph.Mul(y, lastAxis(weights, i, i+1))
 		if added == nil {
@@ -78,10 +79,10 @@ func addUp(mid, shared, weights *graph.Node, outputs []*graph.Node) (added, out 
 			added = graph.Add(added, y)
 		}
 	}
-	if shared != nil {
-		added = graph.Add(added, shared)
+	if added = r.held(added); shared != nil {
+		added = r.add(added, shared)
 	}
-	return added, graph.Add(mid, added)
+	return added, r.add(mid, added)
 }
 
 // takeSum takes mid, and shared where there are shared experts.
@@ -102,9 +103,9 @@ func (g *layerGraphs) chosenGraph(in []*graph.Node) []*graph.Node {
 	weights, h := c.take(), c.take()
 	outputs := make([]*graph.Node, g.experts.PerToken)
 	for i := range outputs {
-		outputs[i] = c.params(g.expertSlots()).feedForward(h, "")
+		outputs[i] = c.params(g.rounder, g.expertSlots()).feedForward(h, "")
 	}
-	added, out := addUp(mid, shared, weights, outputs)
+	added, out := g.addUp(mid, shared, weights, outputs)
 	return []*graph.Node{out, added}
 }
 
@@ -112,7 +113,7 @@ func (g *layerGraphs) chosenGraph(in []*graph.Node) []*graph.Node {
 func (g *layerGraphs) expertGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	h := c.take()
-	return []*graph.Node{c.params(g.expertSlots()).feedForward(h, "")}
+	return []*graph.Node{c.params(g.rounder, g.expertSlots()).feedForward(h, "")}
 }
 
 // combineGraph adds up what experts gave. Its inputs are mid [T, H]; what shared
@@ -125,7 +126,7 @@ func (g *layerGraphs) combineGraph(in []*graph.Node) []*graph.Node {
 	for i := range outputs {
 		outputs[i] = graph.Reshape(graph.Slice(all, graph.AxisElem(i)), mid.Shape().Dimensions...)
 	}
-	added, out := addUp(mid, shared, weights, outputs)
+	added, out := g.addUp(mid, shared, weights, outputs)
 	return []*graph.Node{out, added}
 }
 
@@ -152,7 +153,7 @@ func (g *layerGraphs) chosenInGraph(l layerNodes, experts []params) *graph.Node 
 	for i := range outputs {
 		outputs[i] = graph.Slice(chosen, graph.AxisRange(i, i+1))
 	}
-	_, out := addUp(l.residMid, r.shared, r.weights, outputs)
+	_, out := g.addUp(l.residMid, r.shared, r.weights, outputs)
 	// compute 0.1.6 frees what a branch was the last to use a second time. The
 	// barrier is a later use.
 	return graph.SchedulingBarrier(out, r.h)

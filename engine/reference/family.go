@@ -14,6 +14,10 @@ type family struct {
 	// that config reads itself.
 	fixed map[string]fixedKey
 	own   []string
+	// prefix is that of the text model's tensors in a checkpoint of a whole model,
+	// in the place of "model."; apart are the prefixes of those of its other parts.
+	prefix string
+	apart  []apart
 	// config reads a config.json; nil means the one that qwen2 and llama share.
 	config func(r *configReader, family string) (engine.Arch, []*configReader)
 	// optionalBias is true when attention_bias chooses.
@@ -24,13 +28,18 @@ type family struct {
 	// residual rows between the halves: what it adds, and the layer's output.
 	layer func(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes
 	mlp   func(p params, mid, eps *graph.Node) (added, out *graph.Node)
+	// norm is the final norm.
+	norm func(r rounder, x, w, eps *graph.Node) *graph.Node
 	// scale is what attention scores are multiplied by.
 	scale func(headDim int) float64
 }
 
-var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, deepseekV2: deepseek}
+// apart is a part of a checkpoint that is no part of the text model.
+type apart struct{ prefix, what string }
 
-const knownFamilies = "the reference engine has qwen2, llama, gemma4_text and deepseek_v2 only"
+var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, "qwen3_5": qwen35, "qwen3_5_text": qwen35Text, deepseekV2: deepseek}
+
+const knownFamilies = "the reference engine has qwen2, llama, gemma4_text, qwen3_5, qwen3_5_text and deepseek_v2 only"
 
 // layerSlots are the weights of one decoder layer, in the order in which every
 // graph takes them.

@@ -46,10 +46,12 @@ func (s schedule) rotation(layer, pos int) (q, k int) {
 // nowhere is a cache slot that no cache has: writing there writes nothing.
 const nowhere = -1
 
-// write is the cache slot that a layer writes at position pos.
+// write is the cache slot that a layer writes at position pos. A linear layer has
+// none: nowhere keeps its recurrent state as it was.
 func (s schedule) write(layer, pos int) int {
 	f := s.arch.Fault
-	if f.StaleCache && layer == f.StaleLayer && pos == s.fromEnd(f.StalePosition) {
+	stale := s.fromEnd(f.StalePosition)
+	if f.StaleCache && layer == f.StaleLayer && (pos == stale || f.StaleOnward && pos > stale) {
 		return nowhere
 	}
 	return s.base + pos
@@ -94,6 +96,9 @@ func checkArch(a engine.Arch) error {
 		if err := checkHeads(a, i, bad); err != nil {
 			return err
 		}
+		if err := checkLinear(a, i, bad); err != nil {
+			return err
+		}
 	}
 	if err := checkLatent(a, bad); err != nil {
 		return err
@@ -117,6 +122,25 @@ func checkHeads(a engine.Arch, layer int, bad func(what, got, want string) error
 			fmt.Sprintf("none negative, at most %d pairs", d/2))
 	case a.Family != "gemma4_text" && (l.KVHeads != 0 || l.HeadDim != 0 || l.KeyIsValue || l.SkipNorm != ""):
 		return bad(fmt.Sprintf("layer %d", layer), "heads or norms of its own", "those of the model, in the family "+a.Family)
+	}
+	return nil
+}
+
+// checkLinear refuses what a linear layer can't be computed with, and what belongs
+// to one elsewhere.
+func checkLinear(a engine.Arch, layer int, bad func(what, got, want string) error) error {
+	l, d, name := a.PerLayer[layer], a.DeltaNet, fmt.Sprintf("layer %d", layer)
+	hybrid := a.Family == "qwen3_5"
+	switch {
+	case !hybrid && (l.Linear || l.RotaryDim != 0 || l.GateMissing):
+		return bad(name, "a linear layer, a rotary part or a gate", "none, in the family "+a.Family)
+	case l.RotaryDim < 0 || l.RotaryDim > a.HeadDimOf(layer) || l.RotaryDim%2 != 0:
+		return bad(name, fmt.Sprintf("%d rotary channels", l.RotaryDim), fmt.Sprintf("an even number of at most %d", a.HeadDimOf(layer)))
+	case !l.Linear:
+		return nil
+	case min(d.KeyHeads, d.ValueHeads, d.KeyDim, d.ValueDim, d.Kernel) < 1 || d.ValueHeads%d.KeyHeads != 0:
+		return bad("linear layers", fmt.Sprintf("%d key heads of %d, %d value heads of %d, a kernel of %d", d.KeyHeads, d.KeyDim, d.ValueHeads, d.ValueDim, d.Kernel),
+			"each at least 1, and a multiple of the key heads as value heads")
 	}
 	return nil
 }

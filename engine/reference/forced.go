@@ -40,6 +40,19 @@ func (e *Engine) Forced(routes ...engine.Routes) (*Engine, error) {
 	return view, view.prepare([]namedGraph{{&view.whole, "whole step with routes", view.wholeStepGraph}})
 }
 
+// forcedIn is the receiver, which has forced routes, in another arithmetic.
+func (e *Engine) forcedIn(d DType) (*Engine, error) {
+	other := e.base.Float32
+	if d == Float64 {
+		other = e.base.Float64
+	}
+	base, err := other()
+	if err != nil {
+		return nil, err
+	}
+	return base.(*Engine).Forced(e.forced...)
+}
+
 // checkForced refuses a batch that the routes don't fit.
 func (e *Engine) checkForced(sequences int) error {
 	if e.forced != nil && len(e.forced) != sequences {

@@ -15,21 +15,16 @@ type routed struct {
 	weights *graph.Node // [T, k]
 }
 
-// routerLogits are a router's on x [T, H], [T, experts].
+// routerLogits are a router's on x [T, H], [T, experts]. Nothing of a router is
+// rounded to bfloat16: the model computes it in float32.
 func routerLogits(p params, e engine.Experts, x *graph.Node) *graph.Node {
-	if e.Gate.Fault != engine.GateBFloat16 {
-		return p.linear(x, "mlp.gate")
+	var r rounder
+	r.bfloat16 = e.Gate.Fault == engine.GateBFloat16
+	var blocks []*graph.Node
+	for _, w := range p.slots["mlp.gate.weight"] {
+		blocks = append(blocks, r.held(w))
 	}
-	rounded := params{"mlp.gate.weight": nil}
-	for _, w := range p["mlp.gate.weight"] {
-		rounded["mlp.gate.weight"] = append(rounded["mlp.gate.weight"], toBFloat16(w))
-	}
-	return toBFloat16(rounded.linear(toBFloat16(x), "mlp.gate"))
-}
-
-// toBFloat16 rounds to bfloat16, to nearest and to even, and stays in x's dtype.
-func toBFloat16(x *graph.Node) *graph.Node {
-	return graph.ConvertDType(graph.ConvertDType(x, dtypes.BFloat16), x.DType())
+	return r.held(linearBlocks(r.held(x), blocks))
 }
 
 // gate chooses e.PerToken experts for each row of logits [T, experts]. bias
@@ -58,10 +53,7 @@ func expertScores(g engine.Gate, logits *graph.Node) *graph.Node {
 	} else {
 		scores = softmax(logits)
 	}
-	if g.Fault == engine.GateBFloat16 {
-		return toBFloat16(scores)
-	}
-	return scores
+	return rounder{g.Fault == engine.GateBFloat16}.held(scores)
 }
 
 // expertWeights weighs the experts ids [T, k].

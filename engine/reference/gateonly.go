@@ -80,14 +80,14 @@ func (r *Router) slots() []slot {
 func (r *Router) rowsGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
-	p := c.params(r.slots())
+	p := c.params(rounder{}, r.slots())
 	return r.gate(p, routerLogits(p, r.experts, x))
 }
 
 func (r *Router) logitsGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
-	return r.gate(c.params(r.slots()), x)
+	return r.gate(c.params(rounder{}, r.slots()), x)
 }
 
 func (r *Router) gate(p params, logits *graph.Node) []*graph.Node {

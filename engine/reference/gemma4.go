@@ -26,7 +26,7 @@ var gemma4 = family{
 	},
 	own:    []string{"final_logit_softcapping", "hidden_activation", "num_experts"},
 	config: gemma4Config,
-	slots:  gemma4Slots, layer: gemma4Layer, mlp: gemma4MLP,
+	slots:  gemma4Slots, layer: gemma4Layer, mlp: gemma4MLP, norm: rounder.rmsNormOnce,
 	scale: func(int) float64 { return 1 }, // the norms of q and k see to it
 }
 
@@ -52,7 +52,7 @@ func gemma4Slots(a engine.Arch, kind layerKind) []slot {
 func gemma4Layer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, attend func(q, k, v *graph.Node) *graph.Node) layerNodes {
 	t := x.Shape().Dimensions[0]
 	var l layerNodes
-	l.attnNorm = rmsNorm(x, p.vector("input_layernorm.weight"), eps)
+	l.attnNorm = p.rmsNormOnce(x, p.vector("input_layernorm.weight"), eps)
 	heads := func(name string, n int) *graph.Node {
 		return graph.Reshape(p.linear(l.attnNorm, "self_attn."+name), t, n, g.headDim)
 	}
@@ -60,7 +60,7 @@ func gemma4Layer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, at
 		if part == g.skipNorm {
 			return x
 		}
-		return headNorm(x, weight, eps)
+		return headNorm(p.rmsNormOnce, x, weight, eps)
 	}
 	k := heads("k_proj", g.kvHeads)
 	v := k
@@ -70,9 +70,9 @@ func gemma4Layer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, at
 	l.q = normed(engine.PartQ, heads("q_proj", g.arch.Heads), p.vector("self_attn.q_norm.weight"))
 	l.k = normed(engine.PartK, k, p.vector("self_attn.k_norm.weight"))
 	l.v = normed(engine.PartV, v, nil)
-	l.qRope, l.kRope = rq.rotate(l.q), rk.rotate(l.k)
+	l.qRope, l.kRope = p.rotate(rq, l.q), p.rotate(rk, l.k)
 	l.attnOut = attend(l.qRope, l.kRope, l.v)
-	l.residMid = graph.Add(x, rmsNorm(p.linear(l.attnOut, "self_attn.o_proj"), p.vector("post_attention_layernorm.weight"), eps))
+	l.residMid = p.add(x, p.rmsNormOnce(p.linear(l.attnOut, "self_attn.o_proj"), p.vector("post_attention_layernorm.weight"), eps))
 	l.mlpOut, l.out = gemma4MLP(p, l.residMid, eps)
 	return l
 }
@@ -80,10 +80,10 @@ func gemma4Layer(g *layerGraphs, p params, x, eps *graph.Node, rq, rk rotary, at
 // gemma4MLP is what the MLP of a layer adds to the residual rows mid [T, H], and
 // the layer's output: the sum of both, times the layer's factor.
 func gemma4MLP(p params, mid, eps *graph.Node) (added, out *graph.Node) {
-	h := rmsNorm(mid, p.vector("pre_feedforward_layernorm.weight"), eps)
-	h = graph.Mul(geluTanh(p.linear(h, "mlp.gate_proj")), p.linear(h, "mlp.up_proj"))
-	added = rmsNorm(p.linear(h, "mlp.down_proj"), p.vector("post_feedforward_layernorm.weight"), eps)
-	return added, graph.Mul(graph.Add(mid, added), p.vector("layer_scalar"))
+	h := p.rmsNormOnce(mid, p.vector("pre_feedforward_layernorm.weight"), eps)
+	h = p.mul(p.held(geluTanh(p.linear(h, "mlp.gate_proj"))), p.linear(h, "mlp.up_proj"))
+	added = p.rmsNormOnce(p.linear(h, "mlp.down_proj"), p.vector("post_feedforward_layernorm.weight"), eps)
+	return added, p.mul(p.add(mid, added), p.vector("layer_scalar"))
 }
 
 // geluTanh is x/2*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x³))), the approximation of

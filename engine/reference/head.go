@@ -11,18 +11,18 @@ import (
 
 // embedding is a token's row before layer 0: that of the table, which is exact in
 // both arithmetics, or its product with the model's scale, rounded to float32 in
-// float32, as the scale itself is.
+// float32, as the scale itself is, and both to bfloat16 in bfloat16.
 func (e *Engine) embedding(id int) []float64 {
 	row := make([]float64, e.arch.Hidden)
-	scale := e.arch.EmbedScale
+	scale, r := e.arch.EmbedScale, e.set.dtype.rounder()
 	for i, v := range e.embed[id*e.arch.Hidden : (id+1)*e.arch.Hidden] {
 		switch {
 		case scale == 0:
 			row[i] = float64(v)
-		case e.set.dtype == Float32:
-			row[i] = float64(v * float32(scale))
-		default:
+		case e.set.dtype == Float64:
 			row[i] = float64(v) * scale
+		default:
+			row[i] = r.value(float64(v * float32(r.value(scale))))
 		}
 	}
 	return row
@@ -36,17 +36,24 @@ func (e *Engine) Embedding(id int) ([]float64, error) {
 	return e.embedding(id), nil
 }
 
+// finalNormOf is the family's final norm of x [T, H].
+func (e *Engine) finalNormOf(x, w, eps *graph.Node) *graph.Node {
+	return families[e.arch.Family].norm(e.set.dtype.rounder(), x, w, eps)
+}
+
 // normGraph is the final norm of x [1, H].
 func (e *Engine) normGraph(in []*graph.Node) []*graph.Node {
-	return []*graph.Node{rmsNorm(in[0], in[1], in[2])}
+	return []*graph.Node{e.finalNormOf(in[0], in[1], in[2])}
 }
 
 // logitsGraph is the final norm and the head of x [T, H], capped where the model
 // caps its logits.
 func (e *Engine) logitsGraph(in []*graph.Node) []*graph.Node {
-	y := linearBlocks(rmsNorm(in[0], in[1], in[2]), in[3:])
+	r := e.set.dtype.rounder()
+	y := r.held(linearBlocks(e.finalNormOf(in[0], in[1], in[2]), in[3:]))
 	if c := e.arch.LogitCap; c > 0 {
-		y = graph.MulScalar(graph.Tanh(graph.Div(y, graph.Scalar(y.Graph(), y.DType(), c))), c)
+		y = r.held(graph.Div(y, graph.Scalar(y.Graph(), y.DType(), c)))
+		y = r.scale(r.held(graph.Tanh(y)), c)
 	}
 	return []*graph.Node{y}
 }
@@ -57,7 +64,7 @@ func (e *Engine) FinalNorm(ctx context.Context, row []float64) ([]float64, error
 		return nil, err
 	}
 	return guard(ctx, e.set.stepDeadline, func(*progress) ([]float64, error) {
-		x, err := upload(e.dev, row, 1, e.arch.Hidden)
+		x, err := e.given(row, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +86,7 @@ func (e *Engine) Logits(ctx context.Context, row []float64) ([]float64, error) {
 		if err := e.needHead(); err != nil {
 			return nil, err
 		}
-		x, err := upload(e.dev, row, 1, e.arch.Hidden)
+		x, err := e.given(row, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +104,7 @@ func (e *Engine) Head() (engine.Tensor, error) {
 	if e.arch.TiedHead {
 		return engine.Tensor{Shape: shape, Data: e.embed}, nil
 	}
-	return fetch(e.weights, headName, shape)
+	return e.dev.fetch(e.weights, headName, shape)
 }
 
 // needHead sees to it that the head is on the backend.

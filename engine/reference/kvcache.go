@@ -3,7 +3,6 @@ package reference
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -21,56 +20,106 @@ func writeCache(cache, row, at *graph.Node) *graph.Node {
 	return graph.Where(here, spread, cache)
 }
 
-// kvCache holds the keys (after RoPE) and values of one run, per layer, each
-// [kv heads, capacity, head dim]; with latent attention the one rotated key that
-// all heads share, and the latent rows. A layer with a window has all positions too: the
-// window is a mask.
-// Those of a quantised cache are codes, with scales [kv heads, capacity, 1].
-type kvCache struct {
-	k, v, kScale, vScale []*tensors.Tensor
+// kvCache is what one run keeps of the positions behind it, per layer.
+type kvCache []layerState
+
+// layerState is a layer's part of a cache. Of attention it has the keys (after
+// RoPE) and the values, each [kv heads, capacity, head dim]; those of a quantised
+// cache are codes, with scales [kv heads, capacity, 1]. A layer with a window has
+// all positions too: the window is a mask. Latent attention has the one rotated key
+// that all heads share, and the latent row, in their place.
+type layerState struct {
+	// parts are the tensors in the order in which the layer's graphs take and
+	// return them.
+	parts []*tensors.Tensor
+	// recurrent is true where they hold what all positions came to, and no slot
+	// for each.
+	recurrent bool
 }
 
-// layer is what the cache has of a layer, in the order of storedCache.nodes.
-func (c kvCache) layer(n int) []**tensors.Tensor {
-	if c.kScale == nil {
-		return []**tensors.Tensor{&c.k[n], &c.v[n]}
+// The parts of attention's state, in their order.
+const (
+	keys = iota
+	values
+	keyScales
+	valueScales
+)
+
+func (c kvCache) all() []*tensors.Tensor {
+	var all []*tensors.Tensor
+	for _, l := range c {
+		all = append(all, l.parts...)
 	}
-	return []**tensors.Tensor{&c.k[n], &c.v[n], &c.kScale[n], &c.vScale[n]}
+	return all
 }
-
-func (c kvCache) all() []*tensors.Tensor { return slices.Concat(c.k, c.v, c.kScale, c.vScale) }
 
 // newKVCache is a cache of zeros.
 func (e *Engine) newKVCache(capacity int) (kvCache, error) {
-	c, err := e.newCache(func(heads, width int) []int { return []int{heads, capacity, width} })
-	if err != nil || !e.kv.quantised() {
-		return c, err
-	}
-	scales, err := e.newCache(func(heads, _ int) []int { return []int{heads, capacity, 1} })
-	c.kScale, c.vScale = scales.k, scales.v
-	return c, err
+	return e.newCache(func(g *layerGraphs) [][]int { return g.stateDims(capacity) })
 }
 
-// newBatchCache is a cache of zeros for several sequences, per layer [sequences,
-// kv heads, capacity, head dim].
+// newBatchCache is a cache of zeros for several sequences, whose states have an
+// axis of sequences in front.
 func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
-	return e.newCache(func(heads, width int) []int { return []int{sequences, heads, capacity, width} })
+	return e.newCache(func(g *layerGraphs) [][]int {
+		dims := g.stateDims(capacity)
+		for i, d := range dims {
+			dims[i] = append([]int{sequences}, d...)
+		}
+		return dims
+	})
 }
 
-// newCache is a cache of zeros with the dimensions that dims makes of the heads and
-// the width of a layer's keys or values.
-func (e *Engine) newCache(dims func(heads, width int) []int) (kvCache, error) {
-	c := kvCache{k: make([]*tensors.Tensor, e.arch.Layers), v: make([]*tensors.Tensor, e.arch.Layers)}
-	for i := range c.k {
+// stateDims are the dimensions of a layer's state.
+func (g *layerGraphs) stateDims(capacity int) [][]int {
+	if g.linear {
+		return deltaDims(g.arch.DeltaNet)
+	}
+	if m := g.latent; m.KVRank > 0 {
+		return [][]int{{1, capacity, m.RopeDim}, {1, capacity, m.KVRank}}
+	}
+	dims := [][]int{{g.kvHeads, capacity, g.headDim}, {g.kvHeads, capacity, g.headDim}}
+	if g.kv.quantised() {
+		dims = append(dims, []int{g.kvHeads, capacity, 1}, []int{g.kvHeads, capacity, 1})
+	}
+	return dims
+}
+
+func (e *Engine) newCache(dims func(g *layerGraphs) [][]int) (kvCache, error) {
+	c := make(kvCache, e.arch.Layers)
+	for n, g := range e.graphs {
 		var err error
-		if c.k[i], err = e.dev.zeros(dims(e.graphs[i].cacheKeys())...); err != nil {
-			return kvCache{}, err
-		}
-		if c.v[i], err = e.dev.zeros(dims(e.graphs[i].cacheValues())...); err != nil {
-			return kvCache{}, err
+		if c[n], err = e.newState(g.linear, dims(g)); err != nil {
+			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// newState is a state of zeros.
+func (e *Engine) newState(recurrent bool, dims [][]int) (layerState, error) {
+	s := layerState{recurrent: recurrent}
+	for _, d := range dims {
+		t, err := e.dev.zeros(d...)
+		if err != nil {
+			return layerState{}, err
+		}
+		s.parts = append(s.parts, t)
+	}
+	return s, nil
+}
+
+// donate gives the tensors to a graph call, whose outputs take their place.
+func (s layerState) donate(d device) ([]any, error) {
+	own := make([]any, len(s.parts))
+	for i, t := range s.parts {
+		donated, err := graph.DonateTensorBuffer(t, d.backend, 0)
+		if err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+		own[i] = donated
+	}
+	return own, nil
 }
 
 // capacity is the cache size for a prompt: the prompt's length rounded up, so
@@ -83,46 +132,70 @@ func (e *Engine) capacity(tokens int) int {
 // finalize frees the cache.
 func (c kvCache) finalize() error { return finalize(c.all()...) }
 
-// bytes is the memory that the first positions take.
+// bytes is the memory that the first positions take; a recurrent state is the same
+// for any number of them.
 func (c kvCache) bytes(positions int) int64 {
 	var sum int64
-	for _, t := range c.all() {
-		dims := t.Shape().Dimensions
-		sum += t.ByteSize() / int64(dims[len(dims)-2]) * int64(positions)
+	for _, l := range c {
+		for _, t := range l.parts {
+			size, dims := t.ByteSize(), t.Shape().Dimensions
+			if !l.recurrent {
+				size = size / int64(dims[len(dims)-2]) * int64(positions)
+			}
+			sum += size
+		}
 	}
 	return sum
 }
 
-// take copies the first positions of every layer of from into c.
+// take copies the first positions of every layer of from into c. A recurrent state
+// is that of all positions of from.
 func (c kvCache) take(from kvCache, positions int) error {
-	for n := range c.k {
-		if err := c.copy(n, 0, from, 0, positions); err != nil {
+	for n := range c {
+		if err := c.write(n, 0, from[n].parts, 0, positions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copy copies positions slots of layer n, from slot start of another cache on,
-// into this one's from slot at on.
-func (c kvCache) copy(n, at int, from kvCache, start, positions int) error {
-	if err := c.write(n, at, from.k[n], from.v[n], start, positions); err != nil || c.kScale == nil {
-		return err
+// write copies positions slots of a state, from slot from on, into layer n's from
+// slot at on; a recurrent state takes the place of the layer's.
+func (c kvCache) write(n, at int, parts []*tensors.Tensor, from, positions int) error {
+	if len(parts) != len(c[n].parts) {
+		return fmt.Errorf("reference: layer %d: cache: got %d parts, want %d", n, len(parts), len(c[n].parts))
 	}
-	scales, theirs := kvCache{k: c.kScale, v: c.vScale}, kvCache{k: from.kScale, v: from.vScale}
-	return scales.write(n, at, theirs.k[n], theirs.v[n], start, positions)
-}
-
-// write copies positions slots of keys and values, from slot from on, into layer
-// n's from slot at on.
-func (c kvCache) write(n, at int, keys, values *tensors.Tensor, from, positions int) error {
-	if err := copyPositions(c.k[n], at, keys, from, positions); err != nil {
-		return fmt.Errorf("reference: layer %d: keys: %w", n, err)
-	}
-	if err := copyPositions(c.v[n], at, values, from, positions); err != nil {
-		return fmt.Errorf("reference: layer %d: values: %w", n, err)
+	for i, t := range c[n].parts {
+		var err error
+		if c[n].recurrent {
+			err = copyAll(t, parts[i])
+		} else {
+			err = copyPositions(t, at, parts[i], from, positions)
+		}
+		if err != nil {
+			return fmt.Errorf("reference: layer %d: cache: part %d: %w", n, i, err)
+		}
 	}
 	return nil
+}
+
+// copyAll copies src into dst, of the same shape. Bits stay as they are.
+func copyAll(dst, src *tensors.Tensor) error {
+	if !dst.Shape().Equal(src.Shape()) {
+		return fmt.Errorf("%v into %v", src.Shape(), dst.Shape())
+	}
+	var inner error
+	err := src.ConstFlatData(func(f any) {
+		inner = dst.MutableFlatData(func(t any) {
+			switch f := f.(type) {
+			case []float32:
+				copy(t.([]float32), f)
+			case []float64:
+				copy(t.([]float64), f)
+			}
+		})
+	})
+	return errors.Join(err, inner)
 }
 
 // copyPositions copies positions slots of src, from slot start on, into dst from

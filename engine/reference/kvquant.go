@@ -63,6 +63,9 @@ func (q KVQuant) check(a engine.Arch) error {
 		return &engine.UnsupportedError{What: "a quantised KV cache of latent rows", Why: "it keeps keys and values of heads"}
 	}
 	for n, l := range a.PerLayer {
+		if q.quantised() && l.Linear {
+			return &engine.UnsupportedError{What: fmt.Sprintf("a quantised KV cache in layer %d", n), Why: "a linear layer has a state, and no keys and values to quantise"}
+		}
 		if q.Hadamard && bits.OnesCount(uint(a.HeadDimOf(n))) != 1 {
 			return &engine.UnsupportedError{What: fmt.Sprintf("a Hadamard matrix for heads of dimension %d", a.HeadDimOf(n)), Why: "it has to be a power of two"}
 		}
@@ -132,7 +135,7 @@ func (g *layerGraphs) takeCache(c *cursor) storedCache {
 	return s
 }
 
-// nodes are the parts in the order in which takeCache takes them.
+// nodes are the parts in the order of a layerState.
 func (s storedCache) nodes() []*graph.Node {
 	if s.kScale == nil {
 		return []*graph.Node{s.k, s.v}
@@ -168,7 +171,7 @@ func (g *layerGraphs) attend(p params, q *graph.Node, s storedCache, scales *sto
 func (e *Engine) quantiseGraph(in []*graph.Node) []*graph.Node {
 	k, kScale := e.kv.store(in[0])
 	v, vScale := e.kv.store(in[1])
-	return []*graph.Node{k, v, kScale, vScale}
+	return storedCache{k, v, kScale, vScale}.nodes()
 }
 
 // quantise replaces the dense keys and values of a cache by codes and scales,
@@ -178,12 +181,12 @@ func (e *Engine) quantise(c kvCache) (kvCache, error) {
 		return c, nil
 	}
 	var out kvCache
-	for n := range c.k {
-		ts, err := call(e.quantiser, []any{c.k[n], c.v[n]})
+	for n, l := range c {
+		ts, err := call(e.quantiser, []any{l.parts[keys], l.parts[values]})
 		if err != nil {
-			return kvCache{}, fmt.Errorf("reference: layer %d: cache: %w", n, err)
+			return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
 		}
-		out.k, out.v, out.kScale, out.vScale = append(out.k, ts[0]), append(out.v, ts[1]), append(out.kScale, ts[2]), append(out.vScale, ts[3])
+		out = append(out, layerState{parts: ts})
 	}
 	return out, c.finalize()
 }

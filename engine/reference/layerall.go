@@ -18,11 +18,11 @@ func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	l := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		return g.attention(weights).causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
 	})
-	return l.outputs(l.places()...)
+	return l.outputs(g.places(l)...)
 }
 
 // mlpAllGraph is the MLP half of a layer on residual rows [T, H]. Its inputs are
@@ -32,9 +32,9 @@ func (g *layerGraphs) mlpAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	mid, eps := c.take(), c.take()
 	if g.experts.Count > 0 {
-		return g.route(c.params(g.slots), layerNodes{residMid: mid}, eps).outputs()
+		return g.route(g.params(&c), layerNodes{residMid: mid}, eps).outputs()
 	}
-	added, out := families[g.arch.Family].mlp(c.params(g.slots), mid, eps)
+	added, out := families[g.arch.Family].mlp(g.params(&c), mid, eps)
 	return []*graph.Node{out, added}
 }
 
@@ -67,21 +67,16 @@ func (e *Engine) LayerAll(ctx context.Context, n int, in, mid [][]float64) (engi
 
 // layerAll runs the whole layer on rows [t, H].
 func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error) {
-	x, err := upload(e.dev, rows, t, e.arch.Hidden)
+	x, err := e.given(rows, t)
 	if err != nil {
 		return nil, err
 	}
-	l, ropes, positions := e.arch.PerLayer[n], ropeMemo{}, consecutive(0, t)
-	q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
+	ropes := ropeMemo{}
+	args, err := e.rowArgs(x, n, ropes, consecutive(0, t))
 	if err != nil {
 		return nil, err
 	}
-	k, err := e.tablesOf(ropes, n, 0, positions)
-	if err != nil {
-		return nil, err
-	}
-	args := appendTensors([]any{x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n])
-	out, err := e.callLayer(e.graphs[n].rows, n, args, sequenceFrom(0), true)
+	out, err := e.callLayer(e.graphs[n].rows, n, appendTensors(append(args, e.eps[n]), e.layers[n]), sequenceFrom(0), true)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +97,7 @@ func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error)
 
 // mlpAll replaces what the MLP half gives by what it gives on other rows [t, H].
 func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error {
-	x, err := upload(e.dev, mid, t, e.arch.Hidden)
+	x, err := e.given(mid, t)
 	if err != nil {
 		return err
 	}
@@ -123,6 +118,12 @@ func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error 
 		}
 	}
 	return finalize(append(out, x)...)
+}
+
+// given uploads t rows of the residual stream from a caller, [t, H], rounded to
+// what the engine's arithmetic holds.
+func (e *Engine) given(rows []float64, t int) (*tensors.Tensor, error) {
+	return upload(e.dev, heldValues(e.set.dtype.rounder(), rows), t, e.arch.Hidden)
 }
 
 // stack joins rows of the hidden size.

@@ -17,40 +17,31 @@ type layerKind struct {
 	keyIsValue               bool
 	skipNorm                 engine.Part
 	foreignScales            bool
+	linear                   bool // a gated DeltaNet: none of the above
+	convLate                 bool
+	ungated                  bool
 	latent                   engine.Latent
 	scoreFactor              float64
 	experts                  engine.Experts
 }
 
-// ropeDim is how many dimensions of a head a rotary table has.
-func (k layerKind) ropeDim() int { return cmp.Or(k.latent.RopeDim, k.headDim) }
-
-// cacheKeys and cacheValues are the heads of what the cache keeps of a position,
-// and their width.
-func (k layerKind) cacheKeys() (heads, width int) {
-	if k.latent.KVRank > 0 {
-		return 1, k.latent.RopeDim
-	}
-	return k.kvHeads, k.headDim
-}
-
-func (k layerKind) cacheValues() (heads, width int) {
-	if k.latent.KVRank > 0 {
-		return 1, k.latent.KVRank
-	}
-	return k.kvHeads, k.headDim
-}
-
 func kindOf(a engine.Arch, n int) layerKind {
-	l := a.PerLayer[n]
-	return layerKind{a.KVHeadsOf(n), a.HeadDimOf(n), l.Window, l.KeyIsValue, l.SkipNorm, l.ScaleShift != 0,
-		a.Latent, cmp.Or(l.ScoreFactor, 1), l.Experts}
+	l, f := a.PerLayer[n], a.Fault
+	if l.Linear {
+		return layerKind{linear: true, convLate: f.ConvLate && (f.ConvLayer < 0 || f.ConvLayer == n)}
+	}
+	return layerKind{
+		kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), window: l.Window, keyIsValue: l.KeyIsValue, skipNorm: l.SkipNorm,
+		foreignScales: l.ScaleShift != 0, ungated: l.GateMissing,
+		latent: a.Latent, scoreFactor: cmp.Or(l.ScoreFactor, 1), experts: l.Experts,
+	}
 }
 
 // layerGraphs are the graphs of all layers of a kind; each is compiled by its
 // first run per shape.
 type layerGraphs struct {
 	layerKind
+	rounder
 	arch  engine.Arch
 	kv    KVQuant
 	slots []slot
@@ -65,7 +56,10 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	if g.linear {
+		return g, e.prepare(g.deltaGraphs())
+	}
 	graphs := []namedGraph{
 		{&g.decode, "decode layer", g.decodeGraph},
 		{&g.probed, "probed decode layer", g.probedGraph},
@@ -103,7 +97,7 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 // attention is how the layers' scores are made: what they are multiplied by, and
 // how many positions a query attends to, 0 for all. p are the layer's weights.
 func (g *layerGraphs) attention(p params) attention {
-	return attention{scale: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
+	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

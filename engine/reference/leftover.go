@@ -39,8 +39,8 @@ func (l *leftover) keep(r *run, s schedule, positions int) error {
 	if err != nil {
 		return err
 	}
-	for n := range cache.k {
-		if err := cache.copy(n, 0, r.cache, s.base, positions); err != nil {
+	for n := range cache {
+		if err := cache.write(n, 0, r.cache[n].parts, s.base, positions); err != nil {
 			return err
 		}
 	}

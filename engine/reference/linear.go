@@ -15,7 +15,8 @@ import (
 const blockProducts = 4 << 20
 
 // slot is one weight of a layer: its name below the layer's prefix, and its
-// shape. A vector is stored as [1, n]; a matrix [out, in] as blocks of rows.
+// shape. A vector is stored as [1, n]; a matrix [out, in] as blocks of rows; what
+// has more axes as it is.
 type slot struct {
 	name  string
 	shape []int
@@ -35,7 +36,7 @@ func blockRows(out, in int) []int {
 
 // blocks is the number of tensors that the slot is stored as.
 func (s slot) blocks() int {
-	if len(s.shape) == 1 {
+	if len(s.shape) != 2 {
 		return 1
 	}
 	return len(blockRows(s.shape[0], s.shape[1]))
@@ -45,6 +46,10 @@ func (s slot) blocks() int {
 func uploadSlot(d device, s slot, data []float32) ([]*tensors.Tensor, error) {
 	if len(s.shape) == 1 {
 		t, err := upload(d, data, 1, s.shape[0])
+		return []*tensors.Tensor{t}, err
+	}
+	if len(s.shape) > 2 {
+		t, err := upload(d, data, s.shape...)
 		return []*tensors.Tensor{t}, err
 	}
 	in := s.shape[1]
@@ -65,7 +70,7 @@ func uploadSlot(d device, s slot, data []float32) ([]*tensors.Tensor, error) {
 func uploadSlots(d device, w engine.Weights, prefix string, slots []slot) ([]*tensors.Tensor, error) {
 	var all []*tensors.Tensor
 	for _, s := range slots {
-		t, err := fetch(w, prefix+s.name, s.shape)
+		t, err := d.fetch(w, prefix+s.name, s.shape)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +84,9 @@ func uploadSlots(d device, w engine.Weights, prefix string, slots []slot) ([]*te
 }
 
 // fetch asks w for a tensor and checks its shape, its size and that its values
-// are finite: a NaN would be what every comparison is made with.
-func fetch(w engine.Weights, name string, want []int) (engine.Tensor, error) {
+// are finite: a NaN would be what every comparison is made with. It has them as the
+// device's arithmetic holds them.
+func (d device) fetch(w engine.Weights, name string, want []int) (engine.Tensor, error) {
 	t, err := w.Tensor(name)
 	if err != nil {
 		return engine.Tensor{}, fmt.Errorf("reference: weights: %w", err)
@@ -89,13 +95,14 @@ func fetch(w engine.Weights, name string, want []int) (engine.Tensor, error) {
 		return engine.Tensor{}, err
 	}
 	n := 1
-	for _, d := range want {
-		n *= d
+	for _, dim := range want {
+		n *= dim
 	}
 	if len(t.Data) != n {
 		return engine.Tensor{}, &engine.ConfigError{File: "weights", What: "tensor " + name,
 			Got: fmt.Sprintf("%d values", len(t.Data)), Want: fmt.Sprintf("%d values", n)}
 	}
+	t.Data = heldValues(d.dtype.rounder(), t.Data)
 	for i, v := range t.Data {
 		if v-v != 0 { // NaN and the infinities
 			return engine.Tensor{}, &engine.ConfigError{File: "weights", What: fmt.Sprintf("tensor %s: element %d", name, i),
@@ -116,15 +123,22 @@ func (c *cursor) take() *graph.Node {
 	return n
 }
 
-// params are the weights of one layer inside a graph.
-type params map[string][]*graph.Node
+// params are the weights of one layer inside a graph, and what is held in the
+// engine's dtype there.
+type params struct {
+	rounder
+	slots map[string][]*graph.Node
+}
+
+// params takes the layer's weights from a graph's inputs.
+func (g *layerGraphs) params(c *cursor) params { return c.params(g.rounder, g.slots) }
 
 // params takes the weights of slots, in their order.
-func (c *cursor) params(slots []slot) params {
-	p := make(params, len(slots))
+func (c *cursor) params(r rounder, slots []slot) params {
+	p := params{r, make(map[string][]*graph.Node, len(slots))}
 	for _, s := range slots {
 		n := s.blocks()
-		p[s.name] = c.nodes[:n]
+		p.slots[s.name] = c.nodes[:n]
 		c.nodes = c.nodes[n:]
 	}
 	return p
@@ -134,23 +148,25 @@ func (c *cursor) params(slots []slot) params {
 func (c *cursor) experts(g *layerGraphs) []params {
 	all := make([]params, g.experts.Count)
 	for i := range all {
-		all[i] = c.params(g.expertSlots())
+		all[i] = c.params(g.rounder, g.expertSlots())
 	}
 	return all
 }
 
-func (p params) vector(name string) *graph.Node { return p[name][0] }
+func (p params) vector(name string) *graph.Node { return p.slots[name][0] }
 
-// linear returns x·Wᵀ + b for x [T, in] and W [out, in]; b when there is one.
+// linear returns x·Wᵀ + b for x [T, in] and W [out, in]; b when there is one. The
+// sum with the bias is what is held in the engine's dtype, as in torch's addmm.
 func (p params) linear(x *graph.Node, name string) *graph.Node {
-	y := linearBlocks(x, p[name+".weight"])
-	if b, ok := p[name+".bias"]; ok {
+	y := linearBlocks(x, p.slots[name+".weight"])
+	if b, ok := p.slots[name+".bias"]; ok {
 		y = graph.Add(y, b[0])
 	}
-	return y
+	return p.held(y)
 }
 
-// linearBlocks is one product per block of rows, concatenated.
+// linearBlocks is one product per block of rows, concatenated; nothing is rounded
+// to the engine's dtype.
 func linearBlocks(x *graph.Node, blocks []*graph.Node) *graph.Node {
 	parts := make([]*graph.Node, len(blocks))
 	for i, w := range blocks {

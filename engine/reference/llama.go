@@ -10,5 +10,5 @@ var llama = family{
 		"qkv_bias":       {false, "attention_bias says whether q, k and v have biases"},
 	},
 	optionalBias: true,
-	slots:        llamaSlots, layer: llamaLayer, mlp: llamaMLP, scale: overRoot,
+	slots:        llamaSlots, layer: llamaLayer, mlp: llamaMLP, norm: rounder.rmsNorm, scale: overRoot,
 }

@@ -27,8 +27,10 @@ type Checkpoint struct {
 	name     string
 	file     string // names the weights in errors
 	shards   []store
-	where    map[string]store // by tensor name
+	where    map[string]store  // by the name of a tensor of the text model
+	stored   map[string]string // names in the files, where they are others
 	unused   []string
+	notes    []string
 	text     func() (*tokenizer.Tokenizer, error)
 	textFile string // what text reads, for messages
 }
@@ -119,7 +121,7 @@ func load(f folder) (_ *Checkpoint, err error) {
 	if !ok {
 		return nil, &engine.ConfigError{File: f.show(configName), What: "file", Got: "nothing", Want: "a Hugging Face config"}
 	}
-	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]store{},
+	c := &Checkpoint{name: path.Base(f.show("")), where: map[string]store{}, stored: map[string]string{},
 		text: sync.OnceValues(textOf(f)), textFile: f.show(tokenizerName)}
 	if c.cfg, err = readConfig(f.show(configName), data); err != nil {
 		return nil, err
@@ -158,22 +160,79 @@ func (c *Checkpoint) checkTensors() error {
 		if !ok {
 			return c.missing(s.name, fmt.Sprintf("shape %v", s.shape))
 		}
-		if err := sh.check(s.name, s.shape); err != nil {
+		if err := sh.check(c.inFile(s.name), s.shape); err != nil {
 			return err
 		}
 	}
+	left := map[apart]int{}
 	for _, name := range slices.Sorted(maps.Keys(c.where)) {
 		if needed[name] {
 			continue
 		}
+		if part, ok := families[c.cfg.arch.Family].partOf(name); ok {
+			left[part]++
+			continue
+		}
 		if n, ok := layerOf(name); ok && n >= c.cfg.arch.Layers {
-			return &engine.ConfigError{File: c.where[name].path(), What: "tensor " + name,
+			return &engine.ConfigError{File: c.where[name].path(), What: "tensor " + c.inFile(name),
 				Got: fmt.Sprintf("one of layer %d", n), Want: fmt.Sprintf("layers below %d, the %s", c.cfg.arch.Layers, c.cfg.layersFrom)}
 		}
-		c.unused = append(c.unused, name)
+		c.unused = append(c.unused, c.inFile(name))
+	}
+	for _, part := range families[c.cfg.arch.Family].apart {
+		if n := left[part]; n > 0 {
+			c.notes = append(c.notes, fmt.Sprintf("%s*, %d tensors: %s", part.prefix, n, part.what))
+		}
 	}
 	return nil
 }
+
+// partOf is the part of a whole model that a tensor belongs to, where it isn't the
+// text model.
+func (f family) partOf(name string) (apart, bool) {
+	i := slices.IndexFunc(f.apart, func(a apart) bool { return strings.HasPrefix(name, a.prefix) })
+	if i < 0 {
+		return apart{}, false
+	}
+	return f.apart[i], true
+}
+
+// enter gives a tensor of a file the name that it has in a text model.
+func (c *Checkpoint) enter(name string, s store) (other store) {
+	as := c.textName(name)
+	if other, ok := c.where[as]; ok {
+		return other
+	}
+	if c.where[as] = s; as != name {
+		c.stored[as] = name
+	}
+	return nil
+}
+
+// textName is the name in a text model of a tensor in a file.
+func (c *Checkpoint) textName(name string) string {
+	prefix := families[c.cfg.arch.Family].prefix
+	if rest, ok := strings.CutPrefix(name, prefix); ok && prefix != "" {
+		return modelPrefix + rest
+	}
+	return name
+}
+
+// inFile is the name that a tensor has in its file, or would have.
+func (c *Checkpoint) inFile(name string) string {
+	if stored, ok := c.stored[name]; ok {
+		return stored
+	}
+	if _, ok := c.where[name]; !ok && len(c.stored) > 0 {
+		if rest, ok := strings.CutPrefix(name, modelPrefix); ok {
+			return families[c.cfg.arch.Family].prefix + rest
+		}
+	}
+	return name
+}
+
+// modelPrefix is that of a text model's tensors, but for the head's.
+const modelPrefix = "model."
 
 // layerOf is the decoder layer that a tensor's name places it in.
 func layerOf(name string) (int, bool) {
@@ -187,20 +246,22 @@ func layerOf(name string) (int, bool) {
 }
 
 func (c *Checkpoint) missing(name, want string) error {
-	return &engine.ConfigError{File: c.file, What: "tensor " + name, Got: "nothing", Want: want}
+	return &engine.ConfigError{File: c.file, What: "tensor " + c.inFile(name), Got: "nothing", Want: want}
 }
 
 // Arch implements [engine.Weights].
 func (c *Checkpoint) Arch() engine.Arch { return c.cfg.arch.Clone() }
 
-// Tensor implements [engine.Weights]. The checkpoint keeps no copy: each call
+// Tensor implements [engine.Weights]. The tensors of a text model that is part of a
+// whole one go by the names that they have in a checkpoint of their own. The
+// checkpoint keeps no copy: each call
 // reads the file anew, so keep what you need again.
 func (c *Checkpoint) Tensor(name string) (engine.Tensor, error) {
 	sh, ok := c.where[name]
 	if !ok {
 		return engine.Tensor{}, c.missing(name, "a tensor of the checkpoint")
 	}
-	return sh.tensor(name)
+	return sh.tensor(c.inFile(name))
 }
 
 // Name is the base name of the folder or the GGUF file.
@@ -212,6 +273,10 @@ func (c *Checkpoint) DType() string { return c.cfg.dtype }
 // UnusedKeys lists the config keys, nested ones as "object.key", that nothing
 // here used and that are not known to be harmless.
 func (c *Checkpoint) UnusedKeys() []string { return slices.Clone(c.cfg.unused) }
+
+// Notes say which parts of a checkpoint are left alone that aren't of the text
+// model, such as a vision tower. Their tensors are in no other list.
+func (c *Checkpoint) Notes() []string { return slices.Clone(c.notes) }
 
 // UnusedTensors lists the tensors that the model as configured doesn't use, such
 // as the lm_head.weight of a tied head.

@@ -148,11 +148,11 @@ func (sh *sharing) capture(p *progress, a errand) (Captured, error) {
 // and the number of positions in it.
 func (s *snapshots) resume(a errand, capacity int, alloc func(int) (kvCache, error)) (kvCache, int, error) {
 	if err := s.drop(a.common); err != nil {
-		return kvCache{}, 0, err
+		return nil, 0, err
 	}
 	c, err := alloc(capacity)
 	if err != nil {
-		return kvCache{}, 0, err
+		return nil, 0, err
 	}
 	from := s.longest(len(a.ids) - 1)
 	if from == nil {

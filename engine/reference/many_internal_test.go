@@ -69,10 +69,10 @@ func TestAChangedSnapshotShows(t *testing.T) {
 	}{
 		"nothing": {func(*testing.T, *sharing) {}, true, true},
 		"a value of a layer": {func(t *testing.T, sh *sharing) {
-			spoil(t, sh.steps.stack[0].cache.v[1], e.arch.HeadDim)
+			spoil(t, sh.steps.stack[0].cache[1].parts[values], e.arch.HeadDim)
 		}, false, true},
 		"a value of the whole step": {func(t *testing.T, sh *sharing) {
-			spoil(t, sh.whole.stack[0].cache.v[0], e.arch.HeadDim)
+			spoil(t, sh.whole.stack[0].cache[0].parts[values], e.arch.HeadDim)
 		}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

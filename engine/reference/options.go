@@ -44,11 +44,12 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithDType chooses the arithmetic: [Float32] (the default) or [Float64].
+// WithDType chooses the arithmetic: [Float32] (the default), [Float64] or
+// [BFloat16].
 func WithDType(d DType) Option {
 	return func(s *settings) error {
-		if d != Float32 && d != Float64 {
-			return fmt.Errorf("reference: option dtype: got %q, want %q or %q", d, Float32, Float64)
+		if !d.known() {
+			return fmt.Errorf("reference: option dtype: got %q, want %q, %q or %q", d, Float32, Float64, BFloat16)
 		}
 		s.dtype = d
 		return nil

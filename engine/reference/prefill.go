@@ -18,7 +18,7 @@ func (g *layerGraphs) prefillGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
 	var keys, values *graph.Node
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
 		return g.attention(weights).causal(q, keys, values)
@@ -27,7 +27,7 @@ func (g *layerGraphs) prefillGraph(in []*graph.Node) []*graph.Node {
 }
 
 // prefilled is a run of the prefill graphs: the last position's rows, the last
-// layer's output [T, H], and each layer's keys and values, [kv, T, d].
+// layer's output [T, H], and each layer's state, with T slots.
 type prefilled struct {
 	rows   [][]float64
 	x      *tensors.Tensor
@@ -54,17 +54,11 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 		if err := p.step(); err != nil {
 			return prefilled{}, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
-		l := e.arch.PerLayer[n]
-		q, err := e.tablesOf(ropes, n, l.QueryOffset, positions)
+		args, err := e.rowArgs(out.x, n, ropes, positions)
 		if err != nil {
 			return prefilled{}, err
 		}
-		k, err := e.tablesOf(ropes, n, 0, positions)
-		if err != nil {
-			return prefilled{}, err
-		}
-		args := appendTensors([]any{out.x, q.cos, q.sin, k.cos, k.sin, e.eps[n]}, e.layers[n])
-		ys, err := e.callLayer(e.graphs[n].prefill, n, args, sequenceFrom(0), false)
+		ys, err := e.callLayer(e.graphs[n].prefill, n, appendTensors(append(args, e.eps[n]), e.layers[n]), sequenceFrom(0), false)
 		if err != nil {
 			return prefilled{}, err
 		}
@@ -72,7 +66,7 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 			return prefilled{}, fmt.Errorf("reference: layer %d: input: %w", n, err)
 		}
 		out.x = ys[0]
-		out.caches.k, out.caches.v = append(out.caches.k, ys[1]), append(out.caches.v, ys[2])
+		out.caches = append(out.caches, layerState{parts: ys[1:], recurrent: e.graphs[n].linear})
 	}
 }
 
@@ -92,6 +86,23 @@ func consecutive(first, n int) []int {
 		out[i] = first + i
 	}
 	return out
+}
+
+// rowArgs are what a layer's graphs on several positions at once take first: the
+// rows x and, where the layer has attention, its tables for q and k.
+func (e *Engine) rowArgs(x *tensors.Tensor, n int, ropes ropeMemo, positions []int) ([]any, error) {
+	if e.graphs[n].linear {
+		return []any{x}, nil
+	}
+	q, err := e.tablesOf(ropes, n, e.arch.PerLayer[n].QueryOffset, positions)
+	if err != nil {
+		return nil, err
+	}
+	k, err := e.tablesOf(ropes, n, 0, positions)
+	if err != nil {
+		return nil, err
+	}
+	return []any{x, q.cos, q.sin, k.cos, k.sin}, nil
 }
 
 // ropeMemo has the tables of one list of positions by embedding and offset:

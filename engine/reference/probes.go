@@ -11,30 +11,27 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// probedParts are the places inside a layer without experts, in the order in which
-// probedGraph returns them. The residual stream behind a layer is its output.
-func probedParts() []engine.Part {
+// parts are the places inside a layer, in the order in which probedGraph returns
+// them. The residual stream behind a layer is its output.
+func (k layerKind) parts() []engine.Part {
+	if k.linear {
+		return []engine.Part{engine.PartAttnNorm, engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
+	}
+	if k.experts.Count > 0 {
+		return append(attentionParts(), k.routedParts()...)
+	}
 	return append(attentionParts(), engine.PartResidMid, engine.PartMLPOut)
 }
 
-// attentionParts are those of a layer's first half.
+// attentionParts are those of attention.
 func attentionParts() []engine.Part {
 	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope, engine.PartAttnOut}
-}
-
-// parts are the places inside a layer of the kind in the order in which they
-// follow the layer's output and its cache.
-func (k layerKind) parts() []engine.Part {
-	if k.experts.Count == 0 {
-		return probedParts()
-	}
-	return append(attentionParts(), k.routedParts()...)
 }
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return l.outputs(append(cache.nodes(), l.places()...)...)
+	return l.outputs(append(cache.nodes(), g.places(l)...)...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV
@@ -84,7 +81,7 @@ func (e *Engine) CaptureProbes(ctx context.Context, ids, output []int, probes []
 			} else {
 				id = output[w.pos-len(ids)]
 			}
-			x, err := r.token(p, s, w.pos, id, watch{row: w.row, parts: w.parts, inside: w.inside})
+			x, err := r.token(p, s, w.pos, id, watch{row: w.row, parts: func(n int, places []*tensors.Tensor) error { return w.parts(n, e.graphs[n].parts(), places) }, inside: w.inside})
 			if err == nil {
 				err = w.head(e, x)
 			}
@@ -101,15 +98,13 @@ type probeWatch struct {
 	positions, pos int
 	out            map[engine.Probe]engine.Matrix
 	layers         map[int]bool // those with a wanted place inside
-	partsOf        func(layer int) []engine.Part
 }
 
 func (e *Engine) newProbeWatch(probes []engine.Probe, positions int) (*probeWatch, error) {
 	if len(probes) == 0 {
 		return nil, errors.New("reference: probes: got none, want at least 1")
 	}
-	w := &probeWatch{positions: positions, out: map[engine.Probe]engine.Matrix{}, layers: map[int]bool{},
-		partsOf: func(n int) []engine.Part { return e.graphs[n].parts() }}
+	w := &probeWatch{positions: positions, out: map[engine.Probe]engine.Matrix{}, layers: map[int]bool{}}
 	widths := make([]int, len(probes)) // before anything is allocated
 	for i, p := range probes {
 		var err error
@@ -155,8 +150,8 @@ func (w *probeWatch) row(n int, x *tensors.Tensor) error { return w.keep(engine.
 
 func (w *probeWatch) inside(n int) bool { return w.layers[n] }
 
-func (w *probeWatch) parts(n int, places []*tensors.Tensor) error {
-	for i, part := range w.partsOf(n) {
+func (w *probeWatch) parts(n int, parts []engine.Part, places []*tensors.Tensor) error {
+	for i, part := range parts {
 		if err := w.keep(engine.Block(n, part), places[i]); err != nil {
 			return err
 		}

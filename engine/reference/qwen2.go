@@ -8,5 +8,5 @@ var qwen2 = family{
 		"attention_bias": {true, "q, k and v of a Qwen2 have biases"},
 		"qkv_bias":       {true, "q, k and v of a Qwen2 have biases"},
 	},
-	slots: llamaSlots, layer: llamaLayer, mlp: llamaMLP, scale: overRoot,
+	slots: llamaSlots, layer: llamaLayer, mlp: llamaMLP, norm: rounder.rmsNorm, scale: overRoot,
 }

@@ -3,7 +3,6 @@ package reference
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -13,6 +12,18 @@ type run struct {
 	e     *Engine
 	cache kvCache
 	last  []place
+	// earlier are the recurrent states that the newest position was run with, by
+	// layer, where they were kept: the cache has those behind it.
+	earlier map[int]layerState
+}
+
+// before is the state of a layer that its newest position was run with. Slots of
+// a cache are written anew when the position is run again.
+func (r *run) before(n int) []*tensors.Tensor {
+	if s, ok := r.earlier[n]; ok {
+		return s.parts
+	}
+	return r.cache[n].parts
 }
 
 // watch is what a caller wants to see of a token on its way. Nil functions see
@@ -24,6 +35,8 @@ type watch struct {
 	// them in the order of layerKind.parts.
 	inside func(n int) bool
 	parts  func(n int, places []*tensors.Tensor) error
+	// again is true where the position will be run again, as [run.before] says.
+	again bool
 }
 
 // token takes one token at a position through all layers and returns the last
@@ -50,13 +63,9 @@ func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Ten
 		if err := p.step(); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
-		var own []any
-		for _, t := range r.cache.layer(n) {
-			donated, err := graph.DonateTensorBuffer(*t, e.dev.backend, 0)
-			if err != nil {
-				return nil, fmt.Errorf("reference: layer %d: cache: %w", n, err)
-			}
-			own = append(own, donated)
+		own, err := r.own(n, w.again)
+		if err != nil {
+			return nil, fmt.Errorf("reference: layer %d: %w", n, err)
 		}
 		step, inside := e.graphs[n].decode, w.inside != nil && w.inside(n)
 		if inside {
@@ -67,9 +76,7 @@ func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Ten
 			return nil, err
 		}
 		places := out[1+len(own):]
-		for i, t := range r.cache.layer(n) {
-			*t = out[1+i]
-		}
+		r.cache[n].parts = out[1 : 1+len(own)]
 		if err := x.FinalizeAll(); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: input: %w", n, err)
 		}
@@ -85,6 +92,19 @@ func (r *run) token(p *progress, s schedule, pos, id int, w watch) (*tensors.Ten
 	}
 }
 
+// own is a layer's state as a graph takes it: donated, or kept to be taken again.
+func (r *run) own(n int, again bool) ([]any, error) {
+	s := r.cache[n]
+	if !again || !s.recurrent {
+		return s.donate(r.e.dev)
+	}
+	if r.earlier == nil {
+		r.earlier = map[int]layerState{}
+	}
+	r.earlier[n] = s
+	return appendTensors(nil, s.parts), nil
+}
+
 // prompt takes the tokens of a prompt from position from on, and returns the
 // rows of the last one. after, when not nil, is called behind each token with
 // the number of positions that the cache then holds.
@@ -94,6 +114,7 @@ func (r *run) prompt(p *progress, ids []int, from int, after func(length int) er
 	for pos := from; pos < len(ids); pos++ {
 		var w watch
 		if pos == len(ids)-1 {
+			w.again = true
 			w.row = func(_ int, x *tensors.Tensor) error {
 				row, err := download(x, 0, r.e.arch.Hidden)
 				rows = append(rows, row)

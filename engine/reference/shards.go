@@ -56,7 +56,7 @@ func (c *Checkpoint) openShards(f folder) error {
 	}
 	for _, tensor := range slices.Sorted(maps.Keys(index.Map)) {
 		file := index.Map[tensor]
-		if sh := c.where[tensor]; sh == nil || sh.path() != f.show(file) {
+		if sh := c.where[c.textName(tensor)]; sh == nil || sh.path() != f.show(file) {
 			got := "nothing"
 			if sh != nil {
 				got = sh.path()
@@ -75,10 +75,9 @@ func (c *Checkpoint) openShard(f folder, name string) error {
 	}
 	c.shards = append(c.shards, sh)
 	for _, t := range sh.header.Tensors() {
-		if other, ok := c.where[t.Name]; ok {
+		if other := c.enter(t.Name, sh); other != nil {
 			return &engine.ConfigError{File: sh.file, What: "tensor " + t.Name, Got: "a second one, beside that of " + other.path(), Want: "one"}
 		}
-		c.where[t.Name] = sh
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedC
 	if g.foreignScales {
 		scales = &storedCache{kScale: c.take(), vScale: c.take()}
 	}
-	weights := c.params(g.slots)
+	weights := g.params(&c)
 	l = g.layer(weights, x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		cache = g.write(cache, newK, newV, at)
 		return g.attend(weights, q, cache, scales, pos)
@@ -39,7 +39,8 @@ func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedC
 type tables struct{ cos, sin *tensors.Tensor }
 
 // place is what a layer needs to know about a position: tables for q and k, the
-// last slot of the cache to attend to and the slot to write.
+// last slot of the cache to attend to and the slot to write. A linear layer has no
+// tables, and looks at whether there is a slot to write.
 type place struct {
 	q, k     tables
 	pos, at  *tensors.Tensor
@@ -73,14 +74,16 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	}
 	ps := make([]place, e.arch.Layers)
 	for n := range ps {
-		spec := ropeOf(e.arch, n)
-		rotQ, rotK := s.rotation(n, pos)
-		p := place{pos: here, at: here, position: pos}
-		if p.q, err = rope(spec, rotQ); err != nil {
-			return nil, err
-		}
-		if p.k, err = rope(spec, rotK); err != nil {
-			return nil, err
+		p := place{pos: here, at: here}
+		if !e.graphs[n].linear {
+			spec := ropeOf(e.arch, n)
+			rotQ, rotK := s.rotation(n, pos)
+			if p.q, err = rope(spec, rotQ); err != nil {
+				return nil, err
+			}
+			if p.k, err = rope(spec, rotK); err != nil {
+				return nil, err
+			}
 		}
 		if at := s.write(n, pos); at != slot {
 			if p.at, err = e.dev.index([]int{at}); err != nil {
@@ -96,11 +99,13 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 // another with its inputs. own is the layer's part of the cache: tensors, which
 // stay valid, or donations.
 func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place, cache kvCache, own []any) ([]*tensors.Tensor, error) {
-	args := make([]any, 0, 14+len(e.layers[n]))
-	args = append(args, x, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos, p.at, e.eps[n])
-	args = append(args, own...)
+	args := append(make([]any, 0, 14+len(e.layers[n])), x)
+	if !e.graphs[n].linear {
+		args = append(args, p.q.cos, p.q.sin, p.k.cos, p.k.sin, p.pos)
+	}
+	args = append(append(args, p.at, e.eps[n]), own...)
 	if shift := e.arch.PerLayer[n].ScaleShift; shift != 0 {
-		args = append(args, cache.kScale[n-shift], cache.vScale[n-shift])
+		args = appendTensors(args, cache[n-shift].parts[keyScales:])
 	}
 	return e.callLayer(step, n, appendTensors(args, e.layers[n]), sequenceFrom(p.position), step == e.graphs[n].probed)
 }

@@ -102,7 +102,7 @@ func (b *batch) traceStage(x *tensors.Tensor, n int, ropes ropeMemo, s *engine.S
 		for range b.padding {
 			positions = append(positions, consecutive(0, b.slots)...)
 		}
-		args, err := e.batchArgs(x, layer, ropes, positions)
+		args, err := e.rowArgs(x, layer, ropes, positions)
 		if err != nil {
 			return nil, err
 		}

@@ -11,22 +11,28 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// cacheGroup are the layers whose keys and values have one shape, and so lie in
-// one tensor of the whole-step graph.
+// cacheGroup are the layers whose states have one shape, and so lie in one tensor
+// each of the whole-step graph, as do their rotary tables.
 type cacheGroup struct {
-	kind   layerKind // of the first layer
-	layers []int
+	linear                     bool
+	kvHeads, headDim, ropeDims int
+	layers                     []int
 }
 
 // cacheGroups are the groups of an architecture, in the order of their first
 // layers. A model whose layers are all alike has one.
 func cacheGroups(a engine.Arch) []cacheGroup {
 	var groups []cacheGroup
-	for n := range a.Layers {
-		kind := kindOf(a, n)
-		i := slices.IndexFunc(groups, func(g cacheGroup) bool { return g.kind.kvHeads == kind.kvHeads && g.kind.headDim == kind.headDim })
+	for n, l := range a.PerLayer {
+		own := cacheGroup{linear: l.Linear}
+		if !l.Linear {
+			own = cacheGroup{kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), ropeDims: ropeOf(a, n).dim}
+		}
+		i := slices.IndexFunc(groups, func(g cacheGroup) bool {
+			return g.linear == own.linear && g.kvHeads == own.kvHeads && g.headDim == own.headDim && g.ropeDims == own.ropeDims
+		})
 		if i < 0 {
-			i, groups = len(groups), append(groups, cacheGroup{kind: kind})
+			i, groups = len(groups), append(groups, own)
 		}
 		groups[i].layers = append(groups[i].layers, n)
 	}
@@ -35,62 +41,72 @@ func cacheGroups(a engine.Arch) []cacheGroup {
 
 // wholeStepGraph is one token through all layers and the final norm. It shares
 // the layer's arithmetic with the per-layer graph and none of the wiring: rows
-// are outputs of this graph, the cache of all layers of one shape is one tensor,
-// and the tables, constants and positions of all layers are stacked. Its inputs
-// are x [1, H]; per cache group the tables [G, 4, d] (cos and sin for q, then for
-// k) of its G layers; the position, int32 scalar, and the positions to write,
-// int32 [L]; eps [L]; per cache group the keys and the values, [G, kv, C, d]; the
-// final norm's weight and eps; the weights of all layers, each with its routes, where
-// they are forced, and its experts. Its outputs are the rows
-// [L+1, H], the last hidden state [1, H] and the new caches, keys before values.
+// are outputs of this graph, the states of all layers of one shape are one tensor
+// each, and the tables, constants and positions of all layers are stacked. Its
+// inputs are x [1, H]; per cache group with attention the tables [G, 4, d] (cos and
+// sin for q, then for k) of its G layers; the position, int32 scalar, and the
+// positions to write, int32 [L]; eps [L]; per cache group the keys and the values,
+// [G, kv, C, d], or the parts of the linear layers' states; the final norm's weight
+// and eps; the weights of all layers, each with its routes, where they are forced,
+// and its experts. Its outputs are the rows [L+1, H], the last
+// hidden state [1, H] and the new states.
 func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	groups := cacheGroups(e.arch)
-	type stacked struct{ tables, keys, values *graph.Node }
-	stacks := make([]stacked, len(groups))
-	for i := range groups {
-		stacks[i].tables = c.take()
+	tables, states, next := make([]*graph.Node, len(groups)), make([][2]*graph.Node, len(groups)), make([][2][]*graph.Node, len(groups))
+	for i, g := range groups {
+		if !g.linear {
+			tables[i] = c.take()
+		}
 	}
 	pos, at, eps := c.take(), c.take(), c.take()
 	for i := range groups {
-		stacks[i].keys, stacks[i].values = c.take(), c.take()
+		states[i] = [2]*graph.Node{c.take(), c.take()}
 	}
 	finalNorm, finalEps := c.take(), c.take()
 
 	rows := []*graph.Node{x}
-	newKeys, newValues := make([][]*graph.Node, len(groups)), make([][]*graph.Node, len(groups))
 	for n := range e.arch.Layers {
 		i, m := groupOf(groups, n)
-		group, stack := groups[i], stacks[i]
-		table := func(i int) *graph.Node {
-			return graph.Reshape(graph.Slice(stack.tables, graph.AxisElem(m), graph.AxisElem(i)), 1, 1, group.kind.ropeDim())
+		table := func(j int) *graph.Node {
+			return graph.Reshape(graph.Slice(tables[i], graph.AxisElem(m), graph.AxisElem(j)), 1, 1, groups[i].ropeDims)
 		}
-		cache := func(all *graph.Node) *graph.Node {
+		state := func(part int) *graph.Node {
+			all := states[i][part]
 			return graph.Reshape(graph.Slice(all, graph.AxisElem(m)), all.Shape().Dimensions[1:]...)
+		}
+		done := func(parts ...*graph.Node) {
+			for part, t := range parts {
+				next[i][part] = append(next[i][part], t)
+			}
 		}
 		write := graph.Reshape(graph.Slice(at, graph.AxisElem(n)))
 		layerEps := graph.Reshape(graph.Slice(eps, graph.AxisElem(n)), 1, 1)
 		g := e.graphs[n]
-		weights := c.params(g.slots)
-		l := g.layer(weights, x, layerEps,
-			rotary{table(0), table(1)}, rotary{table(2), table(3)},
-			func(q, k, v *graph.Node) *graph.Node {
-				k, v = writeCache(cache(stack.keys), k, write), writeCache(cache(stack.values), v, write)
-				newKeys[i], newValues[i] = append(newKeys[i], k), append(newValues[i], v)
-				return g.attention(weights).cache(q, k, v, pos)
+		p := g.params(&c)
+		if g.linear {
+			l, st := g.deltaDecode(p, x, layerEps, write, deltaState{state(0), state(1)})
+			done(st.nodes()...)
+			x = l.out
+		} else {
+			l := g.layer(p, x, layerEps, rotary{table(0), table(1)}, rotary{table(2), table(3)}, func(q, k, v *graph.Node) *graph.Node {
+				k, v = writeCache(state(keys), k, write), writeCache(state(values), v, write)
+				done(k, v)
+				return g.attention(p).cache(q, k, v, pos)
 			})
-		if x = l.out; l.routing != nil {
-			if e.forced != nil {
-				g.forceInGraph(&l, c.take(), c.take(), c.take())
+			if x = l.out; l.routing != nil {
+				if e.forced != nil {
+					g.forceInGraph(&l, c.take(), c.take(), c.take())
+				}
+				x = g.chosenInGraph(l, c.experts(g))
 			}
-			x = g.chosenInGraph(l, c.experts(g))
 		}
 		rows = append(rows, x)
 	}
-	out := []*graph.Node{graph.Concatenate(rows, 0), rmsNorm(x, finalNorm, finalEps)}
+	out := []*graph.Node{graph.Concatenate(rows, 0), e.finalNormOf(x, finalNorm, finalEps)}
 	for i := range groups {
-		out = append(out, graph.Stack(newKeys[i], 0), graph.Stack(newValues[i], 0))
+		out = append(out, graph.Stack(next[i][0], 0), graph.Stack(next[i][1], 0))
 	}
 	return out
 }
@@ -109,7 +125,7 @@ func groupOf(groups []cacheGroup, layer int) (group, place int) {
 type wholeStep struct{ rows, hidden *tensors.Tensor }
 
 // wholeRun is one sequence on its way through the whole-step graph. Its cache
-// has the keys of a cache group in one tensor, and the values in another.
+// has a state per cache group, each part with an axis of layers in front.
 type wholeRun struct {
 	e     *Engine
 	cache kvCache
@@ -119,17 +135,15 @@ type wholeRun struct {
 func (e *Engine) newWholeCache(capacity int) (kvCache, error) {
 	var c kvCache
 	for _, g := range cacheGroups(e.arch) {
-		for _, side := range []struct {
-			to   *[]*tensors.Tensor
-			dims func() (heads, width int)
-		}{{&c.k, g.kind.cacheKeys}, {&c.v, g.kind.cacheValues}} {
-			heads, width := side.dims()
-			t, err := e.dev.zeros(len(g.layers), heads, capacity, width)
-			if err != nil {
-				return kvCache{}, err
-			}
-			*side.to = append(*side.to, t)
+		dims := e.graphs[g.layers[0]].stateDims(capacity)
+		for i, d := range dims {
+			dims[i] = append([]int{len(g.layers)}, d...)
 		}
+		s, err := e.newState(g.linear, dims)
+		if err != nil {
+			return nil, err
+		}
+		c = append(c, s)
 	}
 	return c, nil
 }
@@ -166,27 +180,28 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 		stacks := make([][]float64, len(groups))
 		writes := make([]int, a.Layers)
 		for n := range writes {
+			writes[n] = s.write(n, pos)
 			g, _ := groupOf(groups, n)
+			if groups[g].linear {
+				continue
+			}
 			rotQ, rotK := s.rotation(n, pos)
 			for _, rot := range []int{rotQ, rotK} {
 				cos, sin := ropeTable(e.set.dtype, ropeOf(a, n), rot)
 				stacks[g] = append(append(stacks[g], cos...), sin...)
 			}
-			writes[n] = s.write(n, pos)
 		}
 		args, err := e.stepArgs(e.embedding(s.id(pos)), groups, stacks, pos, writes)
 		if err != nil {
 			return wholeStep{}, err
 		}
 		args = append(args, epsAll)
-		for i := range groups {
-			for _, t := range []*tensors.Tensor{r.cache.k[i], r.cache.v[i]} {
-				donated, err := graph.DonateTensorBuffer(t, e.dev.backend, 0)
-				if err != nil {
-					return wholeStep{}, fmt.Errorf("reference: token %d: cache: %w", pos, err)
-				}
-				args = append(args, donated)
+		for _, s := range r.cache {
+			own, err := s.donate(e.dev)
+			if err != nil {
+				return wholeStep{}, fmt.Errorf("reference: token %d: %w", pos, err)
 			}
+			args = append(args, own...)
 		}
 		args = append(args, e.finalNorm, e.finalEps)
 		for n, ts := range e.layers {
@@ -207,8 +222,8 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 			return wholeStep{}, err
 		}
 		last = wholeStep{out[0], out[1]}
-		for i := range groups {
-			r.cache.k[i], r.cache.v[i] = out[2+2*i], out[3+2*i]
+		for i := range r.cache {
+			r.cache[i].parts = out[2+2*i : 4+2*i]
 		}
 		if after == nil {
 			continue
@@ -227,7 +242,10 @@ func (e *Engine) stepArgs(embedding []float64, groups []cacheGroup, stacks [][]f
 	}
 	args := []any{x}
 	for i, g := range groups {
-		tables, err := upload(e.dev, stacks[i], len(g.layers), 4, g.kind.ropeDim())
+		if g.linear {
+			continue
+		}
+		tables, err := upload(e.dev, stacks[i], len(g.layers), 4, g.ropeDims)
 		if err != nil {
 			return nil, err
 		}

@@ -39,18 +39,19 @@ func yarnFrequency(d DType, spec ropeSpec, i int, plain float64) float64 {
 }
 
 // rotatePairs is rotate for heads whose rotary pairs are neighbours, 2i and 2i+1,
-// as DeepSeek's checkpoints have them.
-func (r rotary) rotatePairs(x *graph.Node) *graph.Node {
+// as DeepSeek's checkpoints have them. Pairs are complex numbers of float32 there,
+// so that the result alone is held in the engine's dtype.
+func (r rounder) rotatePairs(t rotary, x *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
-	t, heads, half := dims[0], dims[1], dims[2]/2
-	pairs := graph.Reshape(x, t, heads, half, 2)
+	half := dims[2] / 2
+	pairs := graph.Reshape(x, dims[0], dims[1], half, 2)
 	first, second := lastAxis(pairs, 0, 1), lastAxis(pairs, 1, 2)
 	table := func(x *graph.Node) *graph.Node {
 		return graph.Reshape(lastAxis(x, 0, half), x.Shape().Dimensions[0], 1, half, 1)
 	}
-	cos, sin := table(r.cos), table(r.sin)
-	return graph.Reshape(graph.Concatenate([]*graph.Node{
+	cos, sin := table(t.cos), table(t.sin)
+	return r.held(graph.Reshape(graph.Concatenate([]*graph.Node{
 		graph.Sub(graph.Mul(first, cos), graph.Mul(second, sin)),
 		graph.Add(graph.Mul(first, sin), graph.Mul(second, cos)),
-	}, -1), dims...)
+	}, -1), dims...))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/tools/internal/bisect"
 )
 
@@ -50,7 +51,7 @@ dump included; 3 no case could be compared or judged.`,
 		Args: exactArgs(0, "none: the folders are flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBisect(cmd.Context(), a, f) },
 	}
-	a.modelFlag(cmd)
+	a.modelFlag(cmd, reference.Float32, judging())
 	fl := cmd.Flags()
 	fl.StringVar(&f.ref, "ref", "", "dump folder of the reference (required)")
 	fl.StringVar(&f.cand, "cand", "", "dump folder of the candidate (required)")

@@ -61,7 +61,7 @@ none, and a folder that --overwrite was to replace is as it was.`,
 			return a.capture(cmd.Context(), f)
 		},
 	}
-	a.modelFlag(cmd)
+	a.modelFlag(cmd, reference.Float32, dtypes())
 	a.overwriteFlag(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts, one JSON object a line")

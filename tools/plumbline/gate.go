@@ -66,7 +66,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, f) },
 	}
 	fl := cmd.Flags()
-	a.modelFlag(cmd)
+	a.modelFlag(cmd, reference.Float32, judging())
 	fl.StringVar(&f.candidate, "candidate", "", "dump folder of the engine under test")
 	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there, and that the reference is held to; with --exact, what the candidate must equal")
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")

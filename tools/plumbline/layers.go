@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/tools/internal/selfcheck"
 )
 
@@ -51,7 +52,7 @@ positions of the prompt, from a further run that has to have the capture's bits.
 			return runLayers(cmd.Context(), a, f)
 		},
 	}
-	a.modelFlag(cmd)
+	a.modelFlag(cmd, reference.Float32, dtypes())
 	a.overwriteFlag(cmd)
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.dump, "dump", "", "the layer dump to write; its folder is made")

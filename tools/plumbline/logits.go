@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/reference"
 )
 
 type logitsFlags struct {
@@ -56,7 +57,7 @@ given. --ids need no PROMPT.`,
 			return runLogits(cmd.Context(), a, f)
 		},
 	}
-	a.modelFlag(cmd)
+	a.modelFlag(cmd, reference.Float32, dtypes())
 	a.overwriteFlag(cmd)
 	f.register(cmd)
 	f.stop.register(cmd, "ids that end the decode")

@@ -2,25 +2,44 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-go/plumbline/engine/reference"
 )
 
 // referenceOptions are --dtype and --backend.
 func (a *app) referenceOptions() ([]reference.Option, error) {
-	var opts []reference.Option
-	switch a.dtype {
-	case "float32", "float64":
-		opts = append(opts, reference.WithDType(reference.DType(a.dtype)))
-	case "bfloat16":
-		return nil, usageErrorf("--dtype bfloat16 is not supported yet, only float32 and float64")
-	default:
-		return nil, usageErrorf("--dtype: got %q, want float32 or float64", a.dtype)
+	takes := a.dtypes
+	if takes == nil { // a test without flags
+		takes = dtypes()
 	}
+	dtype := reference.DType(a.dtype)
+	switch {
+	case slices.Contains(takes, dtype):
+	case slices.Contains(dtypes(), dtype):
+		return nil, usageErrorf("--dtype %s: bounds come from a float reference, want %s", dtype, anyOf(takes))
+	default:
+		return nil, usageErrorf("--dtype: got %q, want %s", a.dtype, anyOf(takes))
+	}
+	opts := []reference.Option{reference.WithDType(dtype)}
 	if a.backend != "" {
 		opts = append(opts, reference.WithBackend(a.backend))
 	}
 	return opts, nil
+}
+
+// anyOf joins arithmetics: "a, b or c".
+func anyOf(takes []reference.DType) string {
+	text := string(takes[0])
+	for i, d := range takes[1:] {
+		if i == len(takes)-2 {
+			text += " or "
+		} else {
+			text += ", "
+		}
+		text += string(d)
+	}
+	return text
 }
 
 // checkpoint opens the checkpoint that --model names, once: its headers, not its

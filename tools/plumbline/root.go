@@ -37,9 +37,11 @@ type app struct {
 	stdout, stderr io.Writer
 	args           []string
 
-	json, quiet           bool
-	model, dtype, backend string // see modelFlag
-	overwrite             bool   // see overwriteFlag
+	json, quiet    bool
+	model, backend string // see modelFlag
+	dtype          string
+	dtypes         []reference.DType // what --dtype takes
+	overwrite      bool              // see overwriteFlag
 
 	// What was opened of the model, see checkpoint and text.
 	ckpt  *reference.Checkpoint
@@ -110,13 +112,24 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 	return root
 }
 
+// dtypes are the arithmetics that --dtype takes; judging are those that bounds can
+// be derived from.
+func dtypes() []reference.DType {
+	return []reference.DType{reference.Float32, reference.Float64, reference.BFloat16}
+}
+
+func judging() []reference.DType { return []reference.DType{reference.Float32, reference.Float64} }
+
 // modelFlag adds the flags of a command that runs the reference: --model,
-// --dtype and --backend.
-func (a *app) modelFlag(cmd *cobra.Command) {
+// --dtype, with its default and what it takes, and --backend.
+func (a *app) modelFlag(cmd *cobra.Command, dtype reference.DType, takes []reference.DType) {
+	// Commands share the app: that of the one that runs counts.
+	value := string(dtype)
+	cmd.PreRun = func(*cobra.Command, []string) { a.dtype, a.dtypes = value, takes }
 	f := cmd.Flags()
 	f.StringVar(&a.model, "model", "",
 		"checkpoint: a Hugging Face folder, a hub cache folder with one snapshot, or a GGUF file; default $"+modelEnv)
-	f.StringVar(&a.dtype, "dtype", string(reference.Float32), "the reference's arithmetic: float32 or float64")
+	f.StringVar(&value, "dtype", value, "the reference's arithmetic: "+anyOf(takes))
 	f.StringVar(&a.backend, "backend", "",
 		`the reference's GoMLX backend, as "go" or "go:OPTION,…"; default `+reference.DefaultBackend)
 }
