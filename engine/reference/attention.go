@@ -28,6 +28,8 @@ type attention struct {
 	times  float64
 	window int
 	unfold func(k, v *graph.Node) (keys, values *graph.Node)
+	// fused rounds the result alone; see WithFusedAttention.
+	fused bool
 }
 
 // heads are the keys and values of what the cache keeps.
@@ -54,6 +56,11 @@ func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
 // k [kv, S, d] and v [kv, S, e], keep [kv, n, S] give [kv, n, e]. Scores are held before and
 // after the scale, and weights behind the softmax: transformers' eager attention.
 func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
+	if a.fused {
+		result := a.rounder
+		a.rounder, a.fused = rounder{}, false
+		return result.held(a.weigh(q, k, v, keep))
+	}
 	scores := a.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
 	if a.times != 1 {
 		scores = a.scale(scores, a.times)

@@ -29,6 +29,7 @@ var deepseek = family{
 		"rope_interleaved":         {true, "a rotary pair are neighbours"},
 		"rope_parameters.truncate": {true, "the bounds of YaRN's ramp are whole numbers"},
 		"rope_scaling.truncate":    {true, "the bounds of YaRN's ramp are whole numbers"},
+		"use_sliding_window":       {false, "only full attention is implemented"},
 	},
 	own:    []string{"rope_parameters.factor", "rope_scaling.factor"},
 	config: deepseekConfig,

@@ -166,15 +166,15 @@ func deepseekRope(r *configReader) (theta float64, y engine.Yarn, factor float64
 // yarn reads one object of rotary parameters: its type, and what it says if that
 // is yarn.
 func (r *configReader) yarn() (kind string, y engine.Yarn, factor float64) {
-	kind = "default"
-	for i, key := range []string{"rope_type", "type"} {
-		v, ok := r.text(key)
-		if ok && i == 1 && kind != "default" && v != kind {
-			r.fail(key, v, kind+", the value of rope_type")
+	kind, said := r.text("rope_type")
+	if v, ok := r.text("type"); ok {
+		if said && v != kind {
+			r.fail("type", v, kind+", the value of rope_type")
 		}
-		if ok {
-			kind = v
-		}
+		kind, said = v, true
+	}
+	if !said {
+		kind = "default"
 	}
 	if kind == "default" {
 		if f, ok := r.float("factor"); ok && f != 1 {

@@ -45,6 +45,7 @@ type layerGraphs struct {
 	arch  engine.Arch
 	kv    KVQuant
 	slots []slot
+	fused bool // attention
 
 	decode, probed, prefill, chunk *graph.Exec
 	batchPrefill, batchDecode      *graph.Exec
@@ -56,7 +57,7 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind), fused: bool(e.set.fused)}
 	if g.linear {
 		return g, e.prepare(g.deltaGraphs())
 	}
@@ -97,7 +98,7 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 // attention is how the layers' scores are made: what they are multiplied by, and
 // how many positions a query attends to, 0 for all. p are the layer's weights.
 func (g *layerGraphs) attention(p params) attention {
-	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
+	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p), fused: g.fused}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

@@ -27,6 +27,7 @@ type settings struct {
 	stepDeadline time.Duration
 	kv           KVQuant // the zero value is a dense cache
 	scale        softmaxScale
+	fused        fusedAttention
 }
 
 func newSettings(opts []Option) (settings, error) {

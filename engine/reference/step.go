@@ -74,7 +74,7 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	}
 	ps := make([]place, e.arch.Layers)
 	for n := range ps {
-		p := place{pos: here, at: here}
+		p := place{pos: here, at: here, position: pos}
 		if !e.graphs[n].linear {
 			spec := ropeOf(e.arch, n)
 			rotQ, rotK := s.rotation(n, pos)
