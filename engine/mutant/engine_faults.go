@@ -42,8 +42,8 @@ func engineFaults() []Mutant {
 		},
 		{
 			Name: "norm-gain-ones", Place: LayerOrAll, Named: namedLayer,
-			Bug:     "the weight of an input norm is never loaded and keeps its initial ones",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "input_layernorm.weight", ones) },
+			Bug:     "the weight of an input norm is never loaded and keeps its initial value, of which nothing is scaled",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "input_layernorm.weight", o.untrained()) },
 		},
 		{
 			Name: "gate-up-swapped", Place: LayerOrAll, Named: namedLayer,
@@ -143,9 +143,9 @@ func engineFaults() []Mutant {
 		},
 		{
 			Name: "final-norm-ones", Place: Nowhere, Named: namedNorm,
-			Bug: "the weight of the final norm is never loaded and keeps its initial ones",
+			Bug: "the weight of the final norm is never loaded and keeps its initial value, of which nothing is scaled",
 			weights: func(o *overlay, _ int) error {
-				o.replace(finalNormWeight, ones)
+				o.replace(finalNormWeight, o.untrained())
 				return nil
 			},
 		},
@@ -176,11 +176,18 @@ const (
 // x/sqrt(mean(x²)+2^60)*2^30 is x as long as mean(x²) is below 2^36 in float32,
 // half a unit in the last place of 2^60, and up to a factor of 1-mean(x²)/2^61 in
 // float64.
+//
+// A norm that multiplies by 1 + weight gets 2^40 and 2^20-1, where both sums are
+// exact, and is the identity as long as mean(x²) is below 2^16 in float32.
 func finalNormSkipped(o *overlay, _ int) error {
-	o.arch.FinalNormEps = 0x1p60
+	eps, gain := 0x1p60, float32(0x1p30)
+	if o.arch.Family == hybridFamily {
+		eps, gain = 0x1p40, 0x1p20-1
+	}
+	o.arch.FinalNormEps = eps
 	o.replace(finalNormWeight, func(dst, _ []float32, _ []int) {
 		for i := range dst {
-			dst[i] = 0x1p30
+			dst[i] = gain
 		}
 	})
 	return nil
@@ -211,9 +218,8 @@ func qBiasMissing(o *overlay, layer int) error {
 }
 
 func ropeBase(o *overlay, layer int) error {
-	return o.layers(layer, func(n int, _ string) error {
+	return o.layersOf(false, layer, func(n int, _ string) {
 		o.arch.PerLayer[n].RopeTheta = other(o.arch.PerLayer[n].RopeTheta, 1e4, 1e6)
-		return nil
 	})
 }
 
@@ -226,10 +232,7 @@ func other(value, a, b float64) float64 {
 }
 
 func queryOffset(o *overlay, layer int) error {
-	return o.layers(layer, func(n int, _ string) error {
-		o.arch.PerLayer[n].QueryOffset++
-		return nil
-	})
+	return o.layersOf(false, layer, func(n int, _ string) { o.arch.PerLayer[n].QueryOffset++ })
 }
 
 func normEps(o *overlay, layer int) error {
@@ -248,29 +251,25 @@ func gateUpSwapped(o *overlay, layer int) error {
 }
 
 func kvHeadsSwapped(o *overlay, layer int) error {
-	swapped := false
-	err := o.layers(layer, func(n int, p string) error {
+	swapped, most := false, 0
+	err := o.layersOf(false, layer, func(n int, p string) {
 		heads := o.arch.KVHeadsOf(n)
-		if heads < 2 && layer < 0 {
-			return nil // of all layers, those that have some to exchange
-		}
-		if heads < 2 {
-			return fmt.Errorf("got %d kv heads, want at least 2 to exchange", heads)
+		if most = max(most, heads); heads < 2 {
+			return // of all layers, those that have some to exchange
 		}
 		swapped = true
 		for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
 			o.replace(p+"self_attn."+t, rotateBlocks(heads))
 		}
-		return nil
 	})
 	if err == nil && !swapped {
-		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", o.arch.KVHeads)
+		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", most)
 	}
 	return err
 }
 
 func layerSkipped(o *overlay, layer int) error {
-	for _, t := range []string{"self_attn.o_proj.weight", "mlp.down_proj.weight"} {
+	for _, t := range []string{o.mixerOutput(layer), "mlp.down_proj.weight"} {
 		if err := replaceIn(o, layer, t, zeros); err != nil {
 			return err
 		}
