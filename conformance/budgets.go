@@ -39,6 +39,10 @@ type Budgets struct {
 	Golden golden.Budget
 	// GoldenPlain bounds it where the golden recorded no error of its own.
 	GoldenPlain golden.Budget
+	// Target bounds the reference's rows of a teacher's target, in multiples of what
+	// these stray from float64 (at least one rounding); TargetPlain where nothing
+	// recorded that.
+	Target, TargetPlain golden.Budget
 	// BatchedVersusIncremental bounds, in multiples of the float32 engine's own
 	// error from float64 (at least one rounding), how far the batched and the
 	// incremental run of the same engine may lie apart.
@@ -161,6 +165,10 @@ func DefaultBudgets() Budgets {
 			"the engine and transformers each stray that far from float64, in independent directions; 1.6 was seen"),
 		GoldenPlain: golden.Of(1, 4, ofFloat,
 			"both sides stray about that far from float64, in independent directions; 1.6 was seen"),
+		Target: golden.Of(1, 2, "the target's own error from float64, as its manifest records it",
+			"two runs in bfloat16 stray that far from float64, in independent directions where a sum next to a tie falls otherwise; 1.26 was seen"),
+		TargetPlain: golden.Of(1, 2, "the reference's own error from float64 in the target's arithmetic",
+			"both sides stray about that far from float64; 1.1 was seen"),
 		BatchedVersusIncremental: golden.Of(1, 10, ofFloat,
 			"two orders of summation of one engine; a planted fault must miss this by another factor of 10"),
 		EmbedCodes: golden.Of(0.5, 1, "half a code of the row plus half a code of an embedding table with one scale",

@@ -42,7 +42,16 @@ const (
 	NeedProbes
 	// NeedAttention: the attention tensors of two sides.
 	NeedAttention
+	// NeedTeacher: a teacher's plan, target and evidence.
+	NeedTeacher
+	// NeedTargetRows: the reference's rows beside a target's.
+	NeedTargetRows
+	// NeedTargetWriter: what the writer of targets does.
+	NeedTargetWriter
 )
+
+// ofTheRun is evidence that no case has a part in.
+const ofTheRun = NeedAttention | NeedTeacher | NeedTargetRows | NeedTargetWriter
 
 // Control is a planted fault that a check must fail on.
 type Control struct {
@@ -58,6 +67,9 @@ type Control struct {
 	// Kind, if set, is what the check must call the fault: an exact check must
 	// fail for the right reason, at the row that the fault was planted in.
 	Kind Kind
+	// Metric, if set, is what a finding must be about: an exact check has several
+	// ways to fail.
+	Metric string
 	// Floor is the factor by which the control must miss the check's bound. It
 	// is declared here, before anything is measured: 10 for float32 controls,
 	// at least 2 on quantised data. 0 marks an exact check (bits, shapes,
@@ -112,8 +124,9 @@ type Check struct {
 	Controls []Control
 	// Judge judges one case. It is pure: it reads ev and nothing else.
 	Judge func(ev *Evidence, side Side) Outcome
-	// Across, if set, judges the candidate, or the suite itself, over all cases.
-	// A nil outcome means that it has nothing to add.
+	// Across, if set, judges the candidate, the suite itself where that is a side, or
+	// the reference where that is the only one, over all cases. A nil outcome means
+	// that it has nothing to add.
 	Across func(run *RunEvidence) *Outcome
 }
 
@@ -194,6 +207,14 @@ func Builtin() *Registry {
 		probeCandidate(),
 		tensorInventory(),
 		kernelBoundNRMSE(),
+		planReceipts(),
+		prefixHash(),
+		pointKinds(),
+		targetFraming(),
+		targetFinite(),
+		greedyTrajectory(),
+		targetOnce(),
+		targetGolden(),
 		residualToLogits(),
 		logitCandidate(),
 		noVacuousPass(),

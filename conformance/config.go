@@ -64,6 +64,10 @@ type Config struct {
 	// Candidate is judged by; nil for none. A comparison alone, without a Candidate, is
 	// what package golden/kernel and `plumbline diff` are for.
 	Attention *Attention
+	// Teacher is a plan of a teacher with what was made for it, likewise beside what
+	// Candidate is judged by; nil for none. Files alone are what `plumbline targets
+	// verify` is for.
+	Teacher *Teacher
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

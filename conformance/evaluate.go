@@ -94,6 +94,9 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if run.Attention, err = attentionEvidence(ctx, &cfg, checks); err != nil {
 		return nil, err
 	}
+	if run.Teacher, err = teacherEvidence(ctx, &cfg, checks); err != nil {
+		return nil, err
+	}
 	for _, c := range checks {
 		rep.runCheck(c, run, cfg)
 	}
@@ -107,11 +110,16 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 
 // runEvidence adds what concerns the run as a whole.
 func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
-	run := &RunEvidence{Cases: evs, HasGolden: cfg.Golden != nil && cfg.GoldenInputs.Checkpoint != nil}
-	if !run.HasGolden {
+	run := &RunEvidence{Cases: evs, Budgets: cfg.budgets()}
+	if t := cfg.Teacher; t != nil && t.Golden != nil && t.Checkpoint != nil {
+		run.HasGolden = true
+		run.GoldenProblems = t.Golden.Verify(t.Checkpoint, t.Plan)
+	}
+	if cfg.Golden == nil || cfg.GoldenInputs.Checkpoint == nil {
 		return run
 	}
-	run.GoldenProblems = cfg.Golden.Verify(cfg.GoldenInputs)
+	run.HasGolden = true
+	run.GoldenProblems = append(run.GoldenProblems, cfg.Golden.Verify(cfg.GoldenInputs)...)
 	for _, ev := range evs {
 		if !cfg.Golden.Has(ev.Case.Name) {
 			run.WithoutGolden = append(run.WithoutGolden, ev.Case.Name)
@@ -156,10 +164,10 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 		shadow: sync.OnceValues(cfg.Reference.Float64), single: sync.OnceValues(cfg.Reference.Float32)}
 	for _, c := range checks {
 		if c.judges(SideReference) {
-			g.refNeeds |= c.Needs
+			g.refNeeds |= c.Needs &^ ofTheRun
 		}
 		if c.judges(SideCandidate) || c.judges(SideSuite) {
-			g.needs |= c.Needs
+			g.needs |= c.Needs &^ ofTheRun
 		}
 	}
 	table, err := cfg.Reference.Weights().Tensor(embeddingTable)
@@ -281,7 +289,10 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 			}
 		}
 	}
-	side := SideCandidate
+	side := SideReference
+	if c.judges(SideCandidate) {
+		side = SideCandidate
+	}
 	if c.judges(SideSuite) {
 		side = SideSuite
 	}

@@ -112,6 +112,11 @@ type RunEvidence struct {
 	GoldenProblems []golden.Problem
 	// Attention is what a comparison of attention tensors gave, nil without one.
 	Attention *AttentionEvidence
+	// Teacher is what a teacher's plan, target and evidence are found to be, nil
+	// without a plan.
+	Teacher *TeacherEvidence
+	// Budgets are the bounds of the run.
+	Budgets Budgets
 	// WithoutGolden are the cases that no golden was recorded for.
 	WithoutGolden []string
 }

@@ -48,8 +48,10 @@ type At struct {
 	// where there is none.
 	Step *int `json:"step,omitempty"`
 	// Position is where in the prompt, counted from 0; null where it has no meaning.
-	Position *int   `json:"position,omitempty"`
-	File     string `json:"file,omitempty"`
+	Position *int `json:"position,omitempty"`
+	// Point is the ordinal of a prediction point of a teacher's plan; null elsewhere.
+	Point *int   `json:"point,omitempty"`
+	File  string `json:"file,omitempty"`
 }
 
 // Nowhere is the At of a finding without coordinates.
@@ -101,6 +103,9 @@ func (f Finding) String() string {
 	}
 	if f.At.Position != nil {
 		s += fmt.Sprintf(", position %d", *f.At.Position)
+	}
+	if f.At.Point != nil {
+		s += fmt.Sprintf(", point %d", *f.At.Point)
 	}
 	if f.At.Step != nil {
 		s += fmt.Sprintf(", %s", stepName(*f.At.Step))

@@ -137,6 +137,9 @@ func wrongReason(r Result, k Control) string {
 	if k.Part != "" && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Probe == engine.Block(k.Layer, k.Part) && !f.follows }) {
 		return fmt.Sprintf("named other places: want %s", engine.Block(k.Layer, k.Part))
 	}
+	if k.Metric != "" && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Metric == k.Metric }) {
+		return fmt.Sprintf("found other things: want %s", k.Metric)
+	}
 	if k.Kind == "" || (k.Part != "" && r.Kind == k.Kind) {
 		return ""
 	}

@@ -6,7 +6,7 @@ import "fmt"
 func provenance() *Check {
 	return &Check{
 		ID: "Provenance",
-		Rule: "goldens, checkpoint and prompts match their manifest byte for byte; " +
+		Rule: "goldens, checkpoint, prompts and a teacher's plan match their manifest byte for byte; " +
 			"an orphan golden or a case without one fails",
 		Catches: []string{
 			"a golden edited by hand", "a golden of another checkpoint", "a stale golden that nothing reads",
@@ -21,6 +21,8 @@ func provenance() *Check {
 			{Mutant: "checkpoint-bit-flipped", Side: SideSuite, Layer: -1},
 			{Mutant: "prompts-bit-flipped", Side: SideSuite, Layer: -1},
 			{Mutant: "case-without-golden", Side: SideSuite, Layer: -1},
+			{Mutant: "recorded-target-bit-flipped", Side: SideSuite, Layer: -1},
+			{Mutant: "recorded-plan-bit-flipped", Side: SideSuite, Layer: -1},
 		},
 		Across: judgeProvenance,
 	}

@@ -18,17 +18,25 @@ type WriteOptions struct {
 	Overwrite bool
 	// Perm is the file's mode before the umask; 0 means 0666.
 	Perm fs.FileMode
+	// IgnoreUmask gives the file Perm exactly.
+	IgnoreUmask bool
+
+	named bool         // tests: as where a file can't be without a name
+	step  func(string) // tests: called with what was just done
 }
 
-// File is a file being written under a temporary name in its final folder. It
-// is not safe for concurrent use. After the first error it is aborted.
+// File is a file being written in its final folder: without a name where the
+// system has such files (Linux, unless overwriting), else under a temporary one that
+// starts with a dot. It is not safe for concurrent use. After the first error it is
+// aborted.
 type File struct {
-	path, tmp string
+	path, tmp string // no tmp: it has no name
 	overwrite bool
 	f         *os.File
 	buf       *bufio.Writer
 	err       error // what ended it; errFinished after Commit or Abort
 	done      bool  // the file has its final name
+	step      func(string)
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -48,20 +56,35 @@ func Create(path string, o WriteOptions) (*File, error) {
 			return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
 		}
 	}
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
-	// The leading dot keeps a folder reader from seeing it; the cut keeps the
-	// name within what file systems allow.
-	tmp := dir + "." + base[:min(len(base), 100)] + ".tmp-" + hex.EncodeToString(random[:])
-	perm := o.Perm
-	if perm == 0 {
-		perm = 0o666
+	if o.step == nil {
+		o.step = func(string) {}
 	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
+	if o.Perm == 0 {
+		o.Perm = 0o666
 	}
-	return &File{path: path, tmp: tmp, overwrite: o.Overwrite, f: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+	w := &File{path: path, overwrite: o.Overwrite, step: o.step}
+	if !o.Overwrite && !o.named {
+		w.f = openNameless(dir, o.Perm)
+	}
+	if w.f == nil {
+		var random [8]byte
+		_, _ = rand.Read(random[:]) // never fails, see crypto/rand
+		// The leading dot keeps a folder reader from seeing it; the cut keeps the
+		// name within what file systems allow.
+		w.tmp = dir + "." + base[:min(len(base), 100)] + ".tmp-" + hex.EncodeToString(random[:])
+		var err error
+		if w.f, err = os.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, o.Perm); err != nil {
+			return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
+		}
+	}
+	w.buf = bufio.NewWriterSize(w.f, 256<<10)
+	if o.IgnoreUmask {
+		if err := w.f.Chmod(o.Perm); err != nil {
+			return nil, w.fail("set the mode of", err)
+		}
+	}
+	w.step("create")
+	return w, nil
 }
 
 // WriteFile writes data to path in one go.
@@ -100,29 +123,50 @@ func (f *File) Commit() error {
 	if err := f.buf.Flush(); err != nil {
 		return f.fail("write", err)
 	}
+	f.step("write")
 	if err := f.f.Sync(); err != nil {
 		return f.fail("sync", err)
 	}
+	f.step("sync")
+	if f.tmp == "" {
+		if err := linkNameless(f.f, f.path); err != nil {
+			return f.fail("link", err)
+		}
+		f.err, f.done = errFinished, true
+		f.step("link")
+		_ = f.f.Close() // it is synced, and has its name
+	} else if err := f.rename(); err != nil {
+		return err
+	}
+	f.step("name")
+	if err := syncDir(filepath.Dir(f.path)); err != nil {
+		return f.wrap("sync folder", err)
+	}
+	f.step("sync folder")
+	return nil
+}
+
+// rename gives the file its final name in place of the temporary one.
+func (f *File) rename() error {
 	if err := f.f.Close(); err != nil {
 		return f.fail("close", err)
 	}
+	f.step("close")
 	if f.overwrite {
 		if err := os.Rename(f.tmp, f.path); err != nil {
 			return f.fail("rename", err)
 		}
-	} else {
-		// link(2) fails on an existing name, whatever appeared meanwhile.
-		if err := os.Link(f.tmp, f.path); err != nil {
-			return f.fail("link", err)
-		}
-		if err := os.Remove(f.tmp); err != nil {
-			f.err, f.done = errFinished, true
-			return f.wrap("remove temporary file", err)
-		}
+		f.err, f.done = errFinished, true
+		return nil
+	}
+	// link(2) fails on an existing name, whatever appeared meanwhile.
+	if err := os.Link(f.tmp, f.path); err != nil {
+		return f.fail("link", err)
 	}
 	f.err, f.done = errFinished, true
-	if err := syncDir(filepath.Dir(f.path)); err != nil {
-		return f.wrap("sync folder", err)
+	f.step("link")
+	if err := os.Remove(f.tmp); err != nil {
+		return f.wrap("remove temporary file", err)
 	}
 	return nil
 }
@@ -135,6 +179,9 @@ func (f *File) Abort() error {
 	}
 	f.err = errFinished
 	_ = f.f.Close()
+	if f.tmp == "" {
+		return nil // it is gone
+	}
 	if err := os.Remove(f.tmp); err != nil {
 		return f.wrap("abort", err)
 	}

@@ -74,7 +74,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 
 func TestUnfinishedFileIsInvisible(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Create(filepath.Join(dir, strings.Repeat("n", 200)), WriteOptions{})
+	f, err := Create(filepath.Join(dir, strings.Repeat("n", 200)), WriteOptions{named: true})
 	require.NoError(t, err)
 	_, err = f.Write(make([]byte, 1<<20))
 	require.NoError(t, err)

@@ -16,6 +16,9 @@
 //   - [FloatLogits] and [Int32Logits], the logit dumps: u64 rows, u64 vocab,
 //     then rows*vocab float32 or int32. No rows is 16 bytes of zero. Which type
 //     it is follows from what the side declares, not from the bytes.
+//   - [Target], a teacher's target file: 30 bytes of magic, then per prediction point
+//     "ROW1", u64 ordinal, u64 vocab, 32 bytes of prefix hash, u64 payload length
+//     and vocab float32. [VerifyTarget] holds one to its plan, byte by byte.
 //   - [Safetensors]: a u64 header length, a JSON header, the tensors.
 //   - [Raw]: float32 and nothing else; its caller knows how many. [RawBuffer] is for
 //     folders of many small ones.
@@ -40,10 +43,14 @@
 //
 // # Contract of the writers
 //
-// A writer fills a temporary file beside the final name; Commit syncs it and
-// links it to the final name, over an existing file only where [WriteOptions]
-// says so. Anything else, a wrong count included, leaves no file. The values
-// are written as given; a file that its own reader would refuse is not written.
+// A writer fills a file in the final folder; Commit syncs it and links it to the
+// final name, over an existing file only where [WriteOptions] says so. Anything
+// else, a wrong count included, leaves no file. On Linux the file has no other
+// name, so that even a process that is killed leaves nothing. Where a system or a file
+// system can't do that, and where a file is overwritten, such a process leaves a
+// hidden one, .NAME.tmp-RANDOM, which is never read, in nobody's way, and safe to
+// remove once no writer runs. The values are written as given; a file that its own
+// reader would refuse is not written.
 //
 // # Errors
 //

@@ -18,6 +18,7 @@ const (
 	formatRaw         = "float32 file"
 	formatNPY         = "npy file"
 	formatNPZ         = "npz file"
+	formatTarget      = "target file"
 )
 
 // whatBytes is the subject of a file that is too short: Got of Want bytes

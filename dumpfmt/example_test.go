@@ -200,3 +200,39 @@ func ExampleOpenFolder() {
 	fmt.Println(errors.Is(err, fs.ErrNotExist))
 	// Output: true
 }
+
+func ExampleCreateTarget() {
+	dir, err := os.MkdirTemp("", "target")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "target.bin")
+	spec := dumpfmt.TargetSpec{Vocab: 3, Prefixes: [][32]byte{{1}, {2}}}
+	w, err := dumpfmt.CreateTarget(path, spec)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = w.Abort() }()
+	for i, row := range [][]float32{{0, 1, 1}, {3, 2, 1}} {
+		if err := w.WriteRow(i, row); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	wrote, err := w.Commit()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read, err := dumpfmt.VerifyTarget(context.Background(), path, spec, func(row, id int) {
+		fmt.Printf("row %d: token %d\n", row, id)
+	})
+	fmt.Println(read.Bytes, read == wrote, err)
+	// Output:
+	// row 0: token 1
+	// row 1: token 0
+	// 174 true <nil>
+}

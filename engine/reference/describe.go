@@ -28,6 +28,9 @@ func (e *Engine) Describe() engine.Info {
 		DType:       e.set.dtype.described(),
 		Model:       e.arch.Family,
 	}
+	if e.set.dtype == BFloat16 && e.set.fused {
+		info.Activations += ", float32 inside attention"
+	}
 	if e.kv.quantised() {
 		info.KVCache = e.kv.String()
 	}

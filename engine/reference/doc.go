@@ -28,10 +28,18 @@
 // softmax and the rotary tables included (the tables' powers,
 // sines and cosines are computed in float64 and rounded once). In float64
 // everything is float64, the rotary tables too: that is the yardstick of
-// float32 error. Rows agree with transformers' float32 to about 1e-6 relative
-// L2. On the "go" backend the bits do not depend on GOMAXPROCS, on the KV
-// capacity up to 1024, nor on whether the step is one graph or a graph per
-// layer, nor on which probes a step has as outputs. They do depend on how many
+// float32 error. [BFloat16] is float32 with each value rounded, to nearest even, that
+// transformers' bfloat16 run holds in that dtype: weights, embeddings, what a linear, a
+// norm, an activation, a rotation, attention or a residual addition gives, the cache,
+// the logits; sums, norms and softmax are float32 inside. On transformers' own rows
+// its places have transformers' bits but for 1 value in 1,000 to 100,000, where a sum
+// lies next to a tie; over tens of layers such values grow to what bfloat16 itself
+// strays, as they do between two orders of summation.
+//
+// In float32 rows agree with transformers' to about 1e-6 relative L2. On the "go"
+// backend the bits do not depend on GOMAXPROCS, on the KV capacity up to 1024, nor
+// on whether the step is one graph or a graph per layer, nor on which probes a step
+// has as outputs. They do depend on how many
 // positions or sequences a matrix product has: chunks, batches and steps of the
 // same tokens differ by rounding. They also depend on the build's SIMD level;
 // [Engine.Describe] says it.
@@ -50,7 +58,9 @@
 // a mask: the cache keeps all positions.
 //
 // With [WithKVCache] the cache of token-by-token runs is quantised: such an engine
-// is a candidate, to be held beside the dense one. There is no sampling. Nothing is downloaded: a checkpoint is local, or in an
+// is a candidate, to be held beside the dense one, and so is one in [BFloat16], which
+// has no quantised cache. There is no sampling. Nothing is downloaded: a checkpoint is
+// local, or in an
 // [io/fs.FS].
 //
 // Weights are float32 in memory. Those of a GGUF file are dequantised exactly

@@ -118,19 +118,24 @@ func (v Value) Number() (text string, ok bool) {
 	return "", false
 }
 
-// Ints returns the elements of an array that holds nothing but integers of int64,
-// each spelled as Python writes it. The caller doesn't change them.
+// Ints returns the elements of an array that holds nothing but integers of int64. The
+// caller doesn't change them.
 func (v Value) Ints() (elements []int64, ok bool) {
 	if v.kind != KindArray {
 		return nil, false
 	}
-	switch e := v.ref.(type) {
-	case []int64:
-		return e, true
-	case []Value:
-		return nil, len(e) == 0
+	if small, ok := v.ref.([]int64); ok {
+		return small, true
 	}
-	return nil, true
+	all, _ := v.ref.([]Value)
+	for _, x := range all {
+		n, ok := x.Int()
+		if !ok {
+			return nil, false
+		}
+		elements = append(elements, n)
+	}
+	return elements, true
 }
 
 // Len returns the number of elements or members, 0 for a scalar.

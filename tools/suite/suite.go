@@ -37,6 +37,9 @@ func Embedded() (conformance.Config, error) {
 	if cfg.Attention, err = attention(); err != nil {
 		return cfg, err
 	}
+	if cfg.Teacher, err = Teacher(); err != nil {
+		return cfg, err
+	}
 	cfg.GoldenInputs = inputs()
 	return cfg, nil
 }
@@ -100,6 +103,9 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 			return planted, err
 		}
 		if planted, ok, err := plantInAttention(cfg, k); ok {
+			return planted, err
+		}
+		if planted, ok, err := plantInTeacher(cfg, k); ok {
 			return planted, err
 		}
 		m, err := mutant.Lookup(k.Mutant)
