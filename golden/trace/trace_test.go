@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"encoding/hex"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
+	"github.com/plumbline-go/plumbline/golden/canonical"
 )
 
 func writeSmall(t *testing.T, path string) Written {
@@ -177,6 +179,9 @@ func TestHashes(t *testing.T) {
 	require.Equal(t, "b246df9a056477623724103ae423f911759b8f706008d297d26f62e09d31468b", TensorHash(Float32, rows))
 	require.Equal(t, "4b62b1a722b53c297c90d887b48c2cb24865311d27b7c713fbaa70e29802b4be", IDsHash([]int{3, 0, 12}))
 	require.Equal(t, "e6effb57958b201181f09b9489a6cc256836fac07013ae939778bac1189a8050", RoutesHash([][]int{{3, 0}, {12, 1}}))
+	sum, err := canonical.Array(canonical.Ints([]int64{3, 0}), canonical.Ints([]int64{12, 1})).SHA256(canonical.SortedKeys)
+	require.NoError(t, err)
+	require.Equal(t, hex.EncodeToString(sum[:]), RoutesHash([][]int{{3, 0}, {12, 1}}), "it is canonical JSON")
 	require.NotEqual(t, TensorHash(Float32, [][]float32{{1, 2}}), TensorHash(Float32, [][]float32{{1}, {2}}), "the shape counts")
 }
 
