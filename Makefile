@@ -92,6 +92,7 @@ test-goldens: ## the recorder's logic that needs no torch
 test-goldens-torch: $(GOLDENS_VENV)/installed ## that the recorder's self-checks can fail
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/selfchecks_need_torch.py
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/tensorset/selfchecks_need_torch.py
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/deepseek2/selfchecks_need_torch.py
 
 test-adapters-torch: $(GOLDENS_VENV)/installed ## what the transformers adapter dumps, against formulas by hand
 	cd tools/adapters/transformers && $(CURDIR)/$(GOLDENS_VENV)/bin/python -B selfchecks_need_torch.py

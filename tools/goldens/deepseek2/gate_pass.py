@@ -19,7 +19,6 @@ import pins
 from failure import Failure
 
 ROWS, SEED = 40, 20275
-MASK = {"v2_groups": 0.0, "v3": float("-inf")}
 WHY = {
     "v2_groups": "softmax over all experts, a group as good as its best one, others masked with 0, weights scaled by 16",
     "v3": "sigmoids with a bias below zero, a group as good as its two best, others masked with -inf, weights normalised",
@@ -78,12 +77,13 @@ def demand_power(name, config, tensors, by, margin):
     """Refuses rows that wouldn't show another mask, groups left out, or that lie near a tie."""
     import numpy as np
 
-    ids = tensors["route_ids"].numpy()
-    seen = {"groups left out": dict(config, n_group=1, topk_group=1)}
-    changed = {what: int((gates.best(by, c["num_experts_per_tok"]) != ids).any(1).sum()) for what, c in seen.items()}
+    others = {"groups left out": gates.best(by, config["num_experts_per_tok"])}
     if name == "v3":
-        changed["mask 0 for -inf"] = int((gates.choose(config, by, 0.0)[0] != ids).any(1).sum())
-        changed["bias left out"] = int((gates.choose(config, tensors["router_logits"].double().sigmoid().numpy(), -np.inf)[0] != ids).any(1).sum())
+        plain = tensors["router_logits"].double().sigmoid().numpy()
+        others["mask 0 for -inf"] = gates.choose(config, by, 0.0)[0]
+        others["bias left out"] = gates.choose(config, plain, -np.inf)[0]
+    ids = tensors["route_ids"].numpy()
+    changed = {what: int((other != ids).any(1).sum()) for what, other in others.items()}
     weak = [what for what, n in changed.items() if n < ROWS // 4]
     if weak or not margin.min() > 1e-4:
         raise Failure(f"{name}: {weak} show in too few rows, or the smallest margin {margin.min():.1e} is near a tie")
@@ -108,7 +108,8 @@ def run(root, checkpoint, folder):
             case = {"token_ids": [], "forced_ids": [], "output_ids": [], "positions": list(range(ROWS)), "why": WHY[name]}
             (folder / f"{name}.safetensors").write_bytes(save({k: v.contiguous() for k, v in tensors.items()}))
             (folder / f"{name}.json").write_text(json.dumps(case) + "\n", encoding="utf-8")
-            print(f"recorded gate {name}: smallest margin {margin.min():.1e}; of {ROWS} routes change with {changed}", file=sys.stderr)
+            shown = f"smallest margin {margin.min():.1e}; of {ROWS} routes change with {changed}"
+            print(f"recorded gate {name}: {shown}", file=sys.stderr)
     facts = {"cases": list(precision), "reference": got, "arithmetic": native.describe("float32"), "precision": precision}
     (folder / "facts.json").write_text(json.dumps(facts, allow_nan=False), encoding="utf-8")
 

@@ -1,8 +1,8 @@
 """The gates without a model around them: fixtures/deepseek-gates, and their formulas in float64.
 
 Per gate NAME.json, a config that its class takes, and NAME.safetensors with its weight and, of v3, its bias, as float32
-copies of bfloat16 values. The biases of v3 are below zero, so that most experts are chosen by negative scores: a group mask of 0 in the place of -inf then
-prefers experts of the wrong groups.
+copies of bfloat16 values. The biases of v3 are below zero, so that most experts are chosen by negative scores: a group
+mask of 0 in the place of -inf then prefers experts of the wrong groups.
 """
 
 import json
@@ -11,7 +11,9 @@ import numpy as np
 
 FOLDER = "deepseek-gates"
 SEED, EXPERTS, HIDDEN = 20274, 16, 48
-COMMON = {"hidden_size": HIDDEN, "n_group": 4, "n_routed_experts": EXPERTS, "num_attention_heads": 4, "topk_group": 2}
+COMMON = {
+    "hidden_size": HIDDEN, "n_group": 4, "n_routed_experts": EXPERTS, "num_attention_heads": 4, "topk_group": 2,
+}  # fmt: skip
 CONFIGS = {
     "v2_groups": COMMON | {
         "model_type": "deepseek_v2", "norm_topk_prob": False, "num_experts_per_tok": 3, "routed_scaling_factor": 16.0,
@@ -62,8 +64,8 @@ def choose(config, by, outside):
     np.put_along_axis(kept, best(worth, c["topk_group"]), True, 1)
     masked = np.where(np.repeat(kept, groups.shape[2], 1), by, outside)
     ids = best(masked, c["num_experts_per_tok"])
-    order, experts = np.sort(worth)[:, ::-1], np.sort(np.where(np.repeat(kept, groups.shape[2], 1), by, -np.inf))[:, ::-1]
-    k, g = c["num_experts_per_tok"], c["topk_group"]
+    order, g, k = np.sort(worth)[:, ::-1], c["topk_group"], c["num_experts_per_tok"]
+    experts = np.sort(np.where(np.repeat(kept, groups.shape[2], 1), by, -np.inf))[:, ::-1]
     return ids, np.minimum(order[:, g - 1] - order[:, g], experts[:, k - 1] - experts[:, k])
 
 

@@ -126,9 +126,9 @@ def draw(rng, name, shape, weigh=1.0):
         return rng.uniform(0.5, 1.5, shape)
     if name.endswith(("q_proj.weight", "q_b_proj.weight")):
         return rng.standard_normal(shape) * SHARP / shape[-1] ** 0.5
-    scale = HIDDEN**0.5 if "embed" in name else next((x for part, x in BRANCH.items() if part in name), 1.0)
-    if name.startswith("model.layers.") and any(part in name for part in BRANCH):
-        scale *= GROWTH ** int(name.split(".")[2]) / (weigh if ".experts." in name else 1)
+    scale = HIDDEN**0.5 if "embed" in name else 1.0
+    if branch := next((x for part, x in BRANCH.items() if part in name), None):
+        scale = branch * GROWTH ** int(name.split(".")[2]) / (weigh if ".experts." in name else 1)
     return rng.standard_normal(shape) * scale / shape[-1] ** 0.5
 
 
@@ -156,7 +156,8 @@ def tensors(name):
     import torch
 
     c, rng = CONFIGS[name], np.random.default_rng(SEED[name])
-    out = {k: torch.tensor(draw(rng, k, shape, c["routed_scaling_factor"])).to(torch.bfloat16) for k, shape in sorted(shapes(c).items())}
+    drawn = {k: draw(rng, k, shape, c["routed_scaling_factor"]) for k, shape in sorted(shapes(c).items())}
+    out = {k: torch.tensor(v).to(torch.bfloat16) for k, v in drawn.items()}
     if c is CONFIG:
         for layer in (SAME, STEP, STEPS):
             key = f"model.layers.{layer}.mlp.gate.weight"

@@ -69,8 +69,7 @@ class Recording:
 def sources(folder, without=()):
     """What a set's bytes come from: the family's own modules and prompts, and the shared modules."""
     own = [p for p in [*folder.glob("*.py"), *folder.glob("*.json")] if p.name not in (*without, "pins.json")]
-    shared = [p for p in HERE.glob("*.py") if not p.name.startswith("selfchecks")]
-    return tuple([*own, *shared, *SHARED])
+    return tuple([p for p in [*own, *HERE.glob("*.py")] if not p.name.startswith("selfchecks")] + SHARED)
 
 
 def child(argv):
@@ -93,7 +92,8 @@ def passes(recording, scratch, tolerant=False):
         child([str(recording.program), str(scratch), recording.checkpoint, recording.name, str(folder), *more])
         out.append(tree(folder))
     if out[0] != out[1]:
-        raise Failure("the two passes differ, so this is no golden: " + ", ".join(n for n in out[0] if out[0][n] != out[1].get(n)))
+        differ = sorted(n for n in out[0].keys() | out[1].keys() if out[0].get(n) != out[1].get(n))
+        raise Failure("the two passes differ, so this is no golden: " + ", ".join(differ))
     return out[0]
 
 
