@@ -100,6 +100,14 @@ func routeFaults() []Mutant {
 			Bug:     "the experts' weights are loaded in another order than the router's rows: each expert is the one after it",
 			weights: expertsPermuted,
 		},
+		{
+			Name: "router-rows-rotated", Place: LayerOrAll, Named: namedChoice + ": other experts, with the right ones' weights",
+			Bug: "a router's rows are loaded in another order than the experts: each expert is scored by the row of the one after it",
+			weights: func(o *overlay, layer int) error {
+				return o.layersThat(layer, "two experts", func(l engine.LayerParams) bool { return l.Experts.Count > 1 },
+					func(n int, p string) { o.replace(p+routerWeight, rotateBlocks(o.arch.PerLayer[n].Experts.Count)) })
+			},
+		},
 	}
 }
 
@@ -120,6 +128,7 @@ const (
 	upWeight      = "up_proj.weight"
 	downWeight    = "down_proj.weight"
 	sharedExperts = "mlp.shared_experts."
+	routerWeight  = "mlp.gate.weight"
 )
 
 func expertPrefix(i int) string { return fmt.Sprintf("mlp.experts.%d.", i) }

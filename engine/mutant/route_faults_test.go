@@ -92,6 +92,8 @@ func TestRouteFaults(t *testing.T) {
 		{"shared-experts-dropped", 1, nil, []string{"1.mlp.shared_experts.down_proj.weight"}},
 		{"shared-experts-dropped", -1, nil, []string{"1.mlp.shared_experts.down_proj.weight", "3.mlp.shared_experts.down_proj.weight"}},
 		{"experts-permuted", 1, nil, routed(one)},
+		{"router-rows-rotated", 1, nil, []string{"1.mlp.gate.weight"}},
+		{"router-rows-rotated", -1, nil, []string{"1.mlp.gate.weight", "2.mlp.gate.weight", "3.mlp.gate.weight"}},
 		// Faults of other models, in the tensors that this one has.
 		{"mlp-gain", 1, nil, only("down_proj.weight", one)},
 		{"mlp-gain", 0, nil, only("down_proj.weight", dense)},
@@ -148,7 +150,7 @@ func TestRouteFaultsNeedWhatTheyChange(t *testing.T) {
 	for name, layers := range map[string][]int{
 		"mscale-missing": {3}, "yarn-off": {3}, "softmax-after-top-k": {0, 2, 3}, "route-weights-unnormalised": {0, 1, 3},
 		"top-k-minus-one": {0, 3}, "route-ties-last-wins": {0}, "group-mask-zero": {0, 1, 2}, "router-bfloat16": {0},
-		"shared-experts-dropped": {0, 2}, "experts-permuted": {0},
+		"shared-experts-dropped": {0, 2}, "experts-permuted": {0}, "router-rows-rotated": {0},
 	} {
 		m, err := Lookup(name)
 		require.NoError(t, err)
