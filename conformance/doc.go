@@ -37,6 +37,13 @@
 // and values from those rows: no layer inherits from another, and each that is out
 // of budget is a source.
 //
+// # Teacher targets
+//
+// [Teacher] is a plan, a target and evidence, judged beside the candidate: the files by
+// checks of the candidate, whose they are, the reference's rows and the writer of
+// targets by checks of the reference. The target is streamed, and the reference run
+// along it with two rows in memory.
+//
 // # Limits and non-goals
 //
 // The package runs no model of its own: the reference engine, the yardstick

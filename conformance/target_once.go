@@ -41,7 +41,9 @@ func targetOnce() *Check {
 		Needs:   NeedTargetWriter,
 		Controls: []Control{
 			{Mutant: "target-overwritten", Side: SideReference, Layer: -1, Metric: trialExisting},
-			{Mutant: "target-half-left", Side: SideReference, Layer: -1, Metric: trialAbandoned},
+			{Mutant: "target-emptied", Side: SideReference, Layer: -1, Metric: trialExisting},
+			{Mutant: "target-in-place", Side: SideReference, Layer: -1, Metric: trialAbandoned},
+			{Mutant: "target-leftovers", Side: SideReference, Layer: -1, Metric: trialAbandoned},
 		},
 		Across: acrossTargetOnce,
 	}

@@ -104,7 +104,8 @@ func TestExecuteWritesWhatPythonWrote(t *testing.T) {
 		open~35 prefill~4 point~5 `+strings.Repeat("step ", 31)+`close~35
 		open~32 prefill~1 point~6 `+strings.Repeat("step ", 31)+`close~32
 		open~2 prefill~1 point~7 step point~8 close~2`, "~", "_")), strings.Fields(strings.ReplaceAll(strings.Join(calls, "\n"), " ", "_")))
-	require.Equal(t, 10+35+32+2, plan.Positions())
+	require.Equal(t, 7+32+32+2, plan.Calls())
+	require.Equal(t, 35, plan.MaxPositions())
 
 	evidence, err := NewEvidence(plan, sum, trajectories, Implementation{
 		Name: "made up", ProducerSHA256: sumOf("producer"), RepositoryURL: "https://example.org/<made-up>", PackageVersion: "v0",
@@ -124,7 +125,7 @@ func TestExecuteWritesWhatPythonWrote(t *testing.T) {
 	}
 	require.ErrorIs(t, WriteEvidence(filepath.Join(dir, "made", "evidence.json"), evidence), os.ErrExist)
 
-	v, err := Verify(t.Context(), caseSummary, filepath.Join(dir, "target.bin"), filepath.Join(dir, "made", "evidence.json"))
+	v, err := Verify(t.Context(), Files{Summary: caseSummary, Target: filepath.Join(dir, "target.bin"), Evidence: filepath.Join(dir, "made", "evidence.json")})
 	require.NoError(t, err)
 	require.Equal(t, sum, v.Target)
 	require.Equal(t, "made up", v.Producer)

@@ -12,22 +12,25 @@ import (
 type EvidenceOf struct {
 	Plan *Plan
 	// Target and Argmax are the target file's sum and the largest id of each of its
-	// rows; nil where it isn't known.
-	Target *dumpfmt.TargetSum
-	Argmax []int
+	// rows; nil where it isn't known. TargetFile is its name.
+	Target     *dumpfmt.TargetSum
+	Argmax     []int
+	TargetFile string
 }
 
 // evidenceChecker has no script behind it: nothing is marked as our own rule.
 type evidenceChecker struct {
 	checker
 	of EvidenceOf
+	// otherTarget is the problem of a target with another hash, -1 without one.
+	otherTarget int
 }
 
 // CheckEvidence returns everything that is wrong with evidence: the constants, the
 // plan and the target that it names, its trajectories, and last its hash of itself,
 // which holds what nothing else can tell, such as the producer.
 func CheckEvidence(name string, evidence canonical.Value, of EvidenceOf) []Problem {
-	c := &evidenceChecker{checker{file: name}, of}
+	c := &evidenceChecker{checker{file: name}, of, -1}
 	c.run(evidence)
 	for i := range c.problems {
 		c.problems[i].Script = Refuses
@@ -59,8 +62,16 @@ func (c *evidenceChecker) run(v canonical.Value) {
 	for _, f := range evidenceFlags {
 		c.is(v, f.key, at, canonical.Bool(f.value))
 	}
-	if got, ok := v.Get(selfHashKey); ok {
-		c.differ(at.of(RuleEvidenceHash).at(selfHashKey), Refuses, textOr(got), mustSum(v.Without(selfHashKey)))
+	got, ok := v.Get(selfHashKey)
+	if !ok {
+		return
+	}
+	if want := mustSum(v.Without(selfHashKey)).String(); textOr(got) != want {
+		c.add(at.of(RuleEvidenceHash).at(selfHashKey), Refuses, textOr(got), want)
+	} else if c.otherTarget >= 0 && c.of.TargetFile != "" {
+		// The evidence is as it was written, so that the target isn't.
+		p := &c.problems[c.otherTarget]
+		*p = Problem{Rule: RuleTarget, File: c.of.TargetFile, Point: NoPoint, What: "SHA-256 of the file", Got: p.Want, Want: p.Got + ", as " + dumpfmt.Printable(c.file) + " says"}
 	}
 }
 
@@ -110,7 +121,11 @@ func (c *evidenceChecker) artifact(v canonical.Value, at place) {
 		c.hash256(v, "sha256", at)
 		return
 	}
+	before := len(c.problems)
 	c.is(v, "sha256", at, canonical.String(Sum(c.of.Target.SHA256).String()))
+	if len(c.problems) > before {
+		c.otherTarget = before
+	}
 }
 
 func (c *evidenceChecker) trajectories(list canonical.Value, at place) {

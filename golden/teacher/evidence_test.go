@@ -17,7 +17,7 @@ import (
 // heldTo is what the case's evidence is held to.
 func heldTo(t testing.TB) EvidenceOf {
 	t.Helper()
-	v, err := Verify(t.Context(), caseSummary, caseTarget, caseEvidence)
+	v, err := Verify(t.Context(), Files{Summary: caseSummary, Target: caseTarget, Evidence: caseEvidence})
 	require.NoError(t, err)
 	return EvidenceOf{Plan: v.Plan, Target: &v.Target, Argmax: v.Argmax}
 }
@@ -135,7 +135,7 @@ func TestEvidenceWithoutATarget(t *testing.T) {
 }
 
 // caseIn copies the case to a folder and returns its three paths.
-func caseIn(t *testing.T) (summary, target, evidence string) {
+func caseIn(t *testing.T) Files {
 	t.Helper()
 	dir := t.TempDir()
 	var paths []string
@@ -145,13 +145,13 @@ func caseIn(t *testing.T) (summary, target, evidence string) {
 		paths = append(paths, filepath.Join(dir, filepath.Base(from)))
 		require.NoError(t, os.WriteFile(paths[len(paths)-1], data, 0o600))
 	}
-	return paths[0], paths[1], paths[2]
+	return Files{Summary: paths[0], Target: paths[1], Evidence: paths[2]}
 }
 
 // One bit of any byte of target or evidence is found.
 func TestVerifyFindsEveryFlippedByte(t *testing.T) {
-	summary, target, evidence := caseIn(t)
-	for _, path := range []string{target, evidence} {
+	files := caseIn(t)
+	for _, path := range []string{files.Target, files.Evidence} {
 		good, err := os.ReadFile(path)
 		require.NoError(t, err)
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -162,23 +162,24 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 		}
 		for i, c := range good {
 			put(i, c^1<<(i%7))
-			_, err := Verify(t.Context(), summary, target, evidence)
+			_, err := Verify(t.Context(), files)
 			put(i, c)
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused, "%s byte 0x%X", path, i)
 			var format *dumpfmt.FormatError
 			switch {
-			case path == evidence:
+			case path == files.Evidence:
 			case errors.As(err, &format):
 				require.LessOrEqual(t, format.Offset, int64(i))
 				require.Greater(t, format.Offset+4, int64(i), "a value has four bytes")
 			default:
-				require.ErrorContains(t, err, "target_artifact.sha256: got ")
+				require.ErrorContains(t, err, "teacher: "+files.Target+": SHA-256 of the file: got ")
+				require.ErrorContains(t, err, ", as "+files.Evidence+" says")
 			}
 		}
 		require.NoError(t, f.Close())
 	}
-	_, err := Verify(t.Context(), summary, target, evidence)
+	_, err := Verify(t.Context(), files)
 	require.NoError(t, err)
 }
 
@@ -204,46 +205,46 @@ func TestParseFindsEveryFlippedByte(t *testing.T) {
 }
 
 func TestVerifyTellsEverything(t *testing.T) {
-	summary, target, evidence := caseIn(t)
-	data, err := os.ReadFile(target)
+	files := caseIn(t)
+	data, err := os.ReadFile(files.Target)
 	require.NoError(t, err)
 	data[34]++
-	require.NoError(t, os.WriteFile(target, data, 0o600))
-	require.NoError(t, os.WriteFile(evidence, []byte("{}\n"), 0o600))
-	_, err = Verify(t.Context(), summary, target, evidence)
+	require.NoError(t, os.WriteFile(files.Target, data, 0o600))
+	require.NoError(t, os.WriteFile(files.Evidence, []byte("{}\n"), 0o600))
+	_, err = Verify(t.Context(), files)
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.ErrorContains(t, &refused.Problems[0], "row 0: point ordinal at byte 0x22: got 0x01, want 0x00")
 	require.Equal(t, RuleTarget, refused.Problems[0].Rule)
-	require.ErrorContains(t, &refused.Problems[1], evidence+": schema_version: got no such key")
+	require.ErrorContains(t, &refused.Problems[1], files.Evidence+": schema_version: got no such key")
 
-	require.NoError(t, os.WriteFile(evidence, []byte("{"), 0o600))
-	_, err = Verify(t.Context(), summary, target, evidence)
+	require.NoError(t, os.WriteFile(files.Evidence, []byte("{"), 0o600))
+	_, err = Verify(t.Context(), files)
 	require.ErrorAs(t, err, &refused)
-	require.ErrorContains(t, &refused.Problems[1], "canonical: "+evidence+": at byte 0x1")
+	require.ErrorContains(t, &refused.Problems[1], "canonical: "+files.Evidence+": at byte 0x1")
 
 	// Pretty evidence means the same, but no producer wrote it.
-	summary, target, evidence = caseIn(t)
-	data, err = os.ReadFile(evidence)
+	files = caseIn(t)
+	data, err = os.ReadFile(files.Evidence)
 	require.NoError(t, err)
 	for _, c := range []struct{ data, want string }{
 		{strings.Replace(string(data), `"schema_version":1`, `"schema_version": 1`, 1), `byte 0x12: got ' ', want '1', as canonical JSON and a line break have it`},
 		{strings.TrimSuffix(string(data), "\n"), `byte 0x74F: got the end, want '\n'`},
 		{string(data) + "\n", `byte 0x750: got '\n', want the end`},
 	} {
-		require.NoError(t, os.WriteFile(evidence, []byte(c.data), 0o600))
-		_, err = Verify(t.Context(), summary, target, evidence)
+		require.NoError(t, os.WriteFile(files.Evidence, []byte(c.data), 0o600))
+		_, err = Verify(t.Context(), files)
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err, c.want)
 	}
 
 	// A plan with a fault is all that is told.
-	require.NoError(t, os.WriteFile(summary, []byte("[]"), 0o600))
-	_, err = Verify(t.Context(), summary, target, evidence)
+	require.NoError(t, os.WriteFile(files.Summary, []byte("[]"), 0o600))
+	_, err = Verify(t.Context(), files)
 	require.ErrorAs(t, err, &refused)
 	require.Len(t, refused.Problems, 1)
-	require.NoError(t, os.WriteFile(summary, []byte(`{"a":1,"a":2}`), 0o600))
-	_, err = Verify(t.Context(), summary, target, evidence)
+	require.NoError(t, os.WriteFile(files.Summary, []byte(`{"a":1,"a":2}`), 0o600))
+	_, err = Verify(t.Context(), files)
 	require.ErrorAs(t, err, &refused)
 	var syntax *canonical.SyntaxError
 	require.ErrorAs(t, err, &syntax)
@@ -252,10 +253,10 @@ func TestVerifyTellsEverything(t *testing.T) {
 
 // What can't be read isn't refused.
 func TestVerifyOfMissingFiles(t *testing.T) {
-	summary, target, evidence := caseIn(t)
+	files := caseIn(t)
 	none := filepath.Join(t.TempDir(), "none")
-	for _, paths := range [][3]string{{none, target, evidence}, {summary, none, evidence}, {summary, target, none}} {
-		_, err := Verify(t.Context(), paths[0], paths[1], paths[2])
+	for _, paths := range []Files{{Summary: none, Target: files.Target, Evidence: files.Evidence}, {Summary: files.Summary, Target: none, Evidence: files.Evidence}, {Summary: files.Summary, Target: files.Target, Evidence: none}} {
+		_, err := Verify(t.Context(), paths)
 		var refused *RefusedError
 		require.False(t, errors.As(err, &refused))
 		require.ErrorIs(t, err, fs.ErrNotExist)

@@ -10,7 +10,7 @@ import (
 
 func ExampleVerify() {
 	const dir = "testdata/case/"
-	v, err := teacher.Verify(context.Background(), dir+"summary.json", dir+"target.bin", dir+"evidence.json")
+	v, err := teacher.Verify(context.Background(), teacher.Files{Summary: dir + "summary.json", Target: dir + "target.bin", Evidence: dir + "evidence.json"})
 	if err != nil {
 		fmt.Println(err)
 		return

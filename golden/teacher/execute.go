@@ -24,12 +24,20 @@ type Trajectory struct {
 	Tokens []int
 }
 
-// Positions is how many positions of the model a run takes: the tokens of every
-// example up to its last point, and those of every trajectory but the last.
-func (p *Plan) Positions() int {
+// Calls is how often a run calls its sessions.
+func (p *Plan) Calls() int {
 	n := 0
 	for _, s := range p.stretches() {
-		n += s.positions()
+		n += 1 + s.positions() - s.points[0].Prefix
+	}
+	return n
+}
+
+// MaxPositions is how many positions the longest session of a run has.
+func (p *Plan) MaxPositions() int {
+	n := 0
+	for _, s := range p.stretches() {
+		n = max(n, s.positions())
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package teacher
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,4 +153,15 @@ func OfRule(problems []Problem, rules ...Rule) []Problem {
 		}
 	}
 	return of
+}
+
+// Problems are what an error of [Read], [Parse] or [Verify] says is wrong with the
+// content of files: nil for an error about something else. file is the plan's, for
+// one that is no JSON.
+func Problems(file string, err error) []Problem {
+	var refused *RefusedError
+	if errors.As(asRefused(file, RuleFields, err), &refused) {
+		return refused.Problems
+	}
+	return nil
 }

@@ -23,14 +23,21 @@ type Verification struct {
 	Producer       string
 }
 
-// Verify holds the target and the evidence at two paths to the plan of a summary. What
-// is refused is a [*RefusedError]: of the plan alone, where it has problems, else of
-// target and evidence. What can't be read is another error. The target is streamed,
-// and its first bad byte told.
-func Verify(ctx context.Context, summary, target, evidence string) (*Verification, error) {
-	plan, err := Read(summary)
+// Files are a plan's summary, and the target and evidence that belong to it.
+type Files struct {
+	Summary, Target, Evidence string
+	// EachRow, if not nil, is called when so many rows of the target are verified.
+	EachRow func(done, rows int)
+}
+
+// Verify holds a target and its evidence to their plan. What is refused is a
+// [*RefusedError]: of the plan alone, where it has problems, else of target and
+// evidence. What can't be read is another error. The target is streamed, and its
+// first bad byte told.
+func Verify(ctx context.Context, f Files) (*Verification, error) {
+	plan, err := Read(f.Summary)
 	if err != nil {
-		return nil, asRefused(summary, RuleFields, err)
+		return nil, asRefused(f.Summary, RuleFields, err)
 	}
 	v := &Verification{Plan: plan, Argmax: make([]int, len(plan.Points))}
 	var problems []Problem
@@ -43,18 +50,24 @@ func Verify(ctx context.Context, summary, target, evidence string) (*Verificatio
 		problems = append(problems, r.Problems...)
 		return nil
 	}
-	if v.Target, err = dumpfmt.VerifyTarget(ctx, target, plan.TargetSpec(), func(row, id int) { v.Argmax[row] = id }); err != nil {
-		if err := refused(target, RuleTarget, err); err != nil {
+	row := func(row, id int) {
+		v.Argmax[row] = id
+		if f.EachRow != nil {
+			f.EachRow(row+1, len(plan.Points))
+		}
+	}
+	if v.Target, err = dumpfmt.VerifyTarget(ctx, f.Target, plan.TargetSpec(), row); err != nil {
+		if err := refused(f.Target, RuleTarget, err); err != nil {
 			return nil, err
 		}
 	}
-	held := EvidenceOf{Plan: plan}
+	held := EvidenceOf{Plan: plan, TargetFile: f.Target}
 	if len(problems) == 0 {
 		held.Target, held.Argmax = &v.Target, v.Argmax
 	}
-	value, err := checkEvidenceFile(evidence, held)
+	value, err := checkEvidenceFile(f.Evidence, held)
 	if err != nil {
-		if err := refused(evidence, RuleEvidence, err); err != nil {
+		if err := refused(f.Evidence, RuleEvidence, err); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +112,11 @@ func asRefused(file string, rule Rule, err error) error {
 	case errors.As(err, &refused):
 		return err
 	case errors.As(err, &syntax), errors.As(err, &size), errors.As(err, &format):
-		return &RefusedError{[]Problem{{Rule: rule, File: file, Point: NoPoint, err: err}}}
+		p := Problem{Rule: rule, File: file, Point: NoPoint, err: err}
+		if size != nil || syntax != nil && syntax.Own {
+			p.Script = Accepts
+		}
+		return &RefusedError{[]Problem{p}}
 	}
 	return err
 }

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
+// $TEACHER holds a plan with target and evidence of no model, $PLAN is one for $MODEL.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -49,6 +50,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("MODEL", filepath.Join(root, "fixtures", "qwen2-seeded"))
 			env.Setenv("TRAINED", filepath.Join(root, "fixtures", "qwen2-trained"))
 			env.Setenv("GOLDEN", filepath.Join(root, "golden", "qwen2-trained"))
+			env.Setenv("TEACHER", filepath.Join(root, "golden", "teacher", "testdata", "case"))
+			env.Setenv("PLAN", filepath.Join(root, "tools", "plumbline", "testdata", "targets", "summary.json"))
 			env.Setenv(modelEnv, "")
 			return nil
 		},

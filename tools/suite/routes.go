@@ -3,11 +3,9 @@ package suite
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"math"
 	"sync"
 
 	"github.com/plumbline-go/plumbline/conformance"
@@ -154,16 +152,13 @@ func openGate(name string) (gate, error) {
 		return gate{}, err
 	}
 	for _, t := range file.Tensors() {
-		if t.DType != dumpfmt.BF16 {
-			return gate{}, fmt.Errorf("suite: %s.safetensors: %s: got %s, want BF16", name, t.Name, t.DType)
-		}
-		raw := make([]byte, t.Bytes)
-		if err := file.ReadBytes(t.Name, 0, raw); err != nil {
+		values, err := file.Float32s(t.Name)
+		if err != nil {
 			return gate{}, err
 		}
-		all := make([]float32, len(raw)/2)
-		for i := range all {
-			all[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		all := make([]float32, t.Bytes/4)
+		if _, err := values.ReadValues(all, 0); err != nil {
+			return gate{}, err
 		}
 		if t.Name == "weight" {
 			g.projection = engine.Tensor{Shape: t.Shape, Data: all}

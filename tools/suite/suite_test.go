@@ -3,6 +3,7 @@ package suite_test
 import (
 	"bytes"
 	"io/fs"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,9 @@ func TestEmbeddedBindsEveryPart(t *testing.T) {
 			planted, err := cfg.Mutants(cfg, k)
 			require.NoError(t, err, "%s: %s", c.ID, k.Mutant)
 			switch {
+			case c.Needs&(conformance.NeedTeacher|conformance.NeedTargetRows|conformance.NeedTargetWriter) != 0:
+				require.NotSame(t, cfg.Teacher, planted.Teacher, "%s: %s", c.ID, k.Mutant)
+				require.True(t, teachersDiffer(t, cfg.Teacher, planted.Teacher), "%s: %s", c.ID, k.Mutant)
 			case k.Side == conformance.SideReference:
 				require.NotEqual(t, cfg.Reference, planted.Reference, "%s: %s", c.ID, k.Mutant)
 			case c.ID == "Provenance":
@@ -50,7 +54,36 @@ func filesDiffer(t *testing.T, a, b conformance.Config) bool {
 		return data
 	}
 	return a.Golden != b.Golden || len(a.Cases) != len(b.Cases) ||
-		!bytes.Equal(a.GoldenInputs.Prompts, b.GoldenInputs.Prompts) || !bytes.Equal(weights(a), weights(b))
+		!bytes.Equal(a.GoldenInputs.Prompts, b.GoldenInputs.Prompts) || !bytes.Equal(weights(a), weights(b)) ||
+		a.Teacher.Golden != b.Teacher.Golden || !bytes.Equal(a.Teacher.Plan, b.Teacher.Plan)
+}
+
+// teachersDiffer reports whether a fault was planted in a teacher: in one of its three
+// files, its model, or its writer.
+func teachersDiffer(t *testing.T, a, b *conformance.Teacher) bool {
+	t.Helper()
+	target := func(x *conformance.Teacher) []byte {
+		data := make([]byte, x.TargetBytes)
+		_, err := x.Target.ReadAt(data, 0)
+		require.NoError(t, err)
+		return data
+	}
+	row := func(x *conformance.Teacher) []float32 {
+		s, err := x.Open(8)
+		require.NoError(t, err)
+		defer s.Close()
+		_, err = s.Prefill(t.Context(), []int{5, 6, 7})
+		require.NoError(t, err)
+		for range 2 {
+			_, err = s.Step(t.Context(), 8)
+			require.NoError(t, err)
+		}
+		row, err := s.Step(t.Context(), 9)
+		require.NoError(t, err)
+		return slices.Clone(row)
+	}
+	return !bytes.Equal(a.Plan, b.Plan) || !bytes.Equal(a.Evidence, b.Evidence) || !bytes.Equal(target(a), target(b)) ||
+		(a.Create == nil) != (b.Create == nil) || !slices.Equal(row(a), row(b))
 }
 
 // TestEmbeddedJudges: one check on the default candidate comes to a verdict.

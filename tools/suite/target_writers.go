@@ -2,6 +2,7 @@ package suite
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -15,12 +16,15 @@ var writerFaults = map[string]func(path string, spec dumpfmt.TargetSpec) (confor
 		w, err := dumpfmt.CreateTarget(path+".new", spec)
 		return renaming{w, path}, err
 	},
-	"target-half-left": func(path string, _ dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
-		}
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		return inPlace{f}, err
+	"target-emptied": func(path string, spec dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
+		_ = os.Truncate(path, 0) // before it looks whether there is one
+		return dumpfmt.CreateTarget(path, spec)
+	},
+	"target-in-place": func(path string, _ dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
+		return newPlain(path, path)
+	},
+	"target-leftovers": func(path string, _ dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
+		return newPlain(path+".tmp", path)
 	},
 }
 
@@ -38,13 +42,37 @@ func (w renaming) Commit() (dumpfmt.TargetSum, error) {
 	return sum, os.Rename(w.path+".new", w.path)
 }
 
-// inPlace writes under the final name from the start.
-type inPlace struct{ f *os.File }
+// plain writes into a file as it goes. Under its final name from the start, it shows
+// half a target, which it takes away if it lives to; under another, it is never taken
+// away.
+type plain struct {
+	f     *os.File
+	final string
+}
 
-func (w inPlace) WriteRow(_ int, row []float32) error {
+func newPlain(path, final string) (plain, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return plain{}, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	return plain{f, final}, err
+}
+
+func (w plain) WriteRow(_ int, row []float32) error {
 	return binary.Write(w.f, binary.LittleEndian, row)
 }
 
-func (w inPlace) Commit() (dumpfmt.TargetSum, error) { return dumpfmt.TargetSum{}, w.f.Close() }
+func (w plain) Commit() (dumpfmt.TargetSum, error) {
+	err := w.f.Close()
+	if err == nil && w.f.Name() != w.final {
+		err = os.Link(w.f.Name(), w.final)
+	}
+	return dumpfmt.TargetSum{}, err
+}
 
-func (w inPlace) Abort() error { return w.f.Close() }
+func (w plain) Abort() error {
+	if err := w.f.Close(); errors.Is(err, os.ErrClosed) || w.f.Name() != w.final {
+		return nil
+	}
+	return os.Remove(w.final)
+}

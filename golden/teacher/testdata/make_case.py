@@ -1,6 +1,8 @@
 """Writes a plan, and the target and evidence of a model made up for it.
 
-    python3.11 make_case.py FOLDER
+    python3.11 make_case.py FOLDER [VOCABULARY]
+
+With another vocabulary than 37 it writes the plan alone.
 
 The model knows nothing: a row is drawn from a hash of the ids before it, in eighths,
 so that many values tie. case_test.go has the same formula.
@@ -88,13 +90,13 @@ def plan():
     return value
 
 
-def reference_input(source):
+def reference_input(source, vocabulary):
     value = {
         "schema_version": 1,
         "profile": "exact_teacher_reference_input_v1",
         "prediction_plan": source,
-        "vocabulary_size": VOCABULARY,
-        "target_limits": {"max_vocabulary_size": 64, "max_prediction_rows": 16, "max_target_bytes": 4096, "top_k": 4},
+        "vocabulary_size": vocabulary,
+        "target_limits": {"max_vocabulary_size": max(64, vocabulary), "max_prediction_rows": 16, "max_target_bytes": 4096 * max(1, vocabulary // 37), "top_k": 4},
         "examples": [{"stable_id": name, "render_mode": mode, "token_ids": ids} for name, mode, ids, _, _ in EXAMPLES],
     }
     for who in ("source_teacher", "sensitivity", "allocator", "selector", "autoquant"):
@@ -168,9 +170,9 @@ def evidence(given, rows):
     return value
 
 
-def main(folder):
+def main(folder, vocabulary=VOCABULARY):
     source = plan()
-    given = reference_input(source)
+    given = reference_input(source, int(vocabulary))
     rows = target(source)
     summary = {
         "executed": True,
@@ -180,6 +182,8 @@ def main(folder):
     }
     folder = Path(folder)
     (folder / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if int(vocabulary) != VOCABULARY:
+        return
     (folder / "target.bin").write_bytes(rows)
     (folder / "evidence.json").write_bytes(canonical(evidence(given, rows)) + b"\n")
 
