@@ -43,6 +43,11 @@ type Budgets struct {
 	// these stray from float64 (at least one rounding); TargetPlain where nothing
 	// recorded that.
 	Target, TargetPlain golden.Budget
+	// RouteBand is the tie band of a candidate's routes, in multiples of what the
+	// yardstick's margins are off by, and RouteWeights bounds its weights, in multiples
+	// of the yardstick's error. RouteRate is the smallest probability, at the
+	// yardstick's rate, of so many near ties that fall otherwise.
+	RouteBand, RouteWeights, RouteRate golden.Budget
 	// BatchedVersusIncremental bounds, in multiples of the float32 engine's own
 	// error from float64 (at least one rounding), how far the batched and the
 	// incremental run of the same engine may lie apart.
@@ -169,6 +174,12 @@ func DefaultBudgets() Budgets {
 			"two runs in bfloat16 stray that far from float64, in independent directions where a sum next to a tie falls otherwise; 1.26 was seen"),
 		TargetPlain: golden.Of(1, 2, "the reference's own error from float64 in the target's arithmetic",
 			"both sides stray about that far from float64; 0.97 was seen"),
+		RouteBand: golden.Of(1, 2, "what the yardstick has differences of a chosen and another expert's logits off by, at the layer's 99th percentile",
+			"choices of transformers in bfloat16 and of two emulations of it need at most 1.1 times that, in 1,900 routes"),
+		RouteWeights: golden.Of(1, 4, "the yardstick's error, at the layer's 99th percentile",
+			"two ways to round attention in bfloat16 reach 2.0 in single prompts of 12 positions, 1.9 in more"),
+		RouteRate: golden.Of(0.2, 5e-6, "the smallest probability of a sound engine's near ties, at the yardstick's rate",
+			"63 of 573 fall otherwise where the yardstick's 54 of 579 do, the least likely of 15 comparisons; rows of one prompt aren't independent"),
 		BatchedVersusIncremental: golden.Of(1, 10, ofFloat,
 			"two orders of summation of one engine; a planted fault must miss this by another factor of 10"),
 		EmbedCodes: golden.Of(0.5, 1, "half a code of the row plus half a code of an embedding table with one scale",

@@ -48,10 +48,18 @@ const (
 	NeedTargetRows
 	// NeedTargetWriter: what the writer of targets does.
 	NeedTargetWriter
+	// NeedRoutes: what the routers of a model, and gates alone, choose.
+	NeedRoutes
+	// NeedForcedRoutes: a model's places with the recorded experts forced on it.
+	NeedForcedRoutes
+	// NeedRouteCandidate: a candidate's experts beside the reference's.
+	NeedRouteCandidate
+	// NeedTrace: a trace and what it was made of.
+	NeedTrace
 )
 
 // ofTheRun is evidence that no case has a part in.
-const ofTheRun = NeedAttention | NeedTeacher | NeedTargetRows | NeedTargetWriter
+const ofTheRun = NeedAttention | NeedTeacher | NeedTargetRows | NeedTargetWriter | NeedRoutes | NeedForcedRoutes | NeedRouteCandidate | NeedTrace
 
 // Control is a planted fault that a check must fail on.
 type Control struct {
@@ -215,6 +223,13 @@ func Builtin() *Registry {
 		greedyTrajectory(),
 		targetOnce(),
 		targetGolden(),
+		routeGolden(),
+		forcedRoutes(),
+		routeCandidate(),
+		traceShape(),
+		contentIdentity(),
+		routeStatistics(),
+		traceHashes(),
 		residualToLogits(),
 		logitCandidate(),
 		noVacuousPass(),

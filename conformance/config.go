@@ -68,6 +68,11 @@ type Config struct {
 	// Candidate is judged by; nil for none. Files alone are what `plumbline targets
 	// verify` is for.
 	Teacher *Teacher
+	// Routes are models with routed experts and gates, with what was recorded of them
+	// and a candidate's choices, and Trace a trace; likewise beside what Candidate is
+	// judged by, and nil for none.
+	Routes *Routes
+	Trace  *Trace
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

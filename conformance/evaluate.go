@@ -97,6 +97,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if run.Teacher, err = teacherEvidence(ctx, &cfg, checks); err != nil {
 		return nil, err
 	}
+	if run.Routes, err = routeEvidence(ctx, &cfg, checks); err != nil {
+		return nil, err
+	}
+	if run.Trace, err = traceEvidence(ctx, &cfg, checks); err != nil {
+		return nil, err
+	}
 	for _, c := range checks {
 		rep.runCheck(c, run, cfg)
 	}
@@ -114,6 +120,9 @@ func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
 	if t := cfg.Teacher; t != nil && t.Golden != nil && t.Checkpoint != nil {
 		run.HasGolden = true
 		run.GoldenProblems = t.Golden.Verify(t.Checkpoint, t.Plan)
+	}
+	if r := cfg.Routes; r != nil {
+		run.GoldenProblems = append(run.GoldenProblems, r.verify(&run.HasGolden)...)
 	}
 	if cfg.Golden == nil || cfg.GoldenInputs.Checkpoint == nil {
 		return run

@@ -115,6 +115,10 @@ type RunEvidence struct {
 	// Teacher is what a teacher's plan, target and evidence are found to be, nil
 	// without a plan.
 	Teacher *TeacherEvidence
+	// Routes is what runs of models with routed experts gave, nil without one.
+	Routes *RouteEvidence
+	// Trace is what a trace is found to be, nil without one.
+	Trace *TraceEvidence
 	// Budgets are the bounds of the run.
 	Budgets Budgets
 	// WithoutGolden are the cases that no golden was recorded for.

@@ -23,6 +23,7 @@ func provenance() *Check {
 			{Mutant: "case-without-golden", Side: SideSuite, Layer: -1},
 			{Mutant: "recorded-target-bit-flipped", Side: SideSuite, Layer: -1},
 			{Mutant: "recorded-plan-bit-flipped", Side: SideSuite, Layer: -1},
+			{Mutant: "recorded-routes-bit-flipped", Side: SideSuite, Layer: -1},
 		},
 		Across: judgeProvenance,
 	}

@@ -25,6 +25,9 @@ type Arch struct {
 	// LogitCap, where above 0, is the c of logits that are c*tanh(x/c) of what the
 	// head gives.
 	LogitCap float64
+	// Latent is the attention of a model whose cache keeps one latent row per
+	// position; its zero value is attention with keys and values of their own.
+	Latent Latent
 	// DeltaNet has the dimensions of the layers that are linear; it is zero in a
 	// model without.
 	DeltaNet DeltaNet
@@ -32,6 +35,19 @@ type Arch struct {
 	PerLayer []LayerParams
 	// Fault is a planted deviation. A faithful model has none.
 	Fault Fault
+}
+
+// Latent is multi-head latent attention (DeepSeek-V2, arXiv:2405.04434). The keys
+// and values of all heads are made of one latent row per position, beside which
+// the cache keeps one rotated key that all heads share. With it HeadDim is the
+// dimension of queries and keys, its last RopeDim ones rotate, in pairs 2i and
+// 2i+1, and every head has keys and values.
+type Latent struct {
+	// KVRank is the width of the latent row, 0 without latent attention. QRank is
+	// that of the queries' own, 0 where one projection makes them.
+	KVRank, QRank int
+	// RopeDim is the dimension of the shared key, ValueDim that of a head's values.
+	RopeDim, ValueDim int
 }
 
 // DeltaNet has the dimensions of gated DeltaNet layers (arXiv:2412.06464).
@@ -60,6 +76,12 @@ type LayerParams struct {
 	RotaryDim int
 	// RopeFactor divides the rotary frequencies; 0 means 1.
 	RopeFactor float64
+	// Yarn bends the rotary frequencies; its zero value doesn't.
+	Yarn Yarn
+	// ScoreFactor multiplies attention scores beside 1/sqrt(HeadDim); 0 means 1.
+	ScoreFactor float64
+	// Experts are those of a layer with a router, whose Count is above 0.
+	Experts Experts
 	// NormEps is the epsilon of all RMSNorms of the layer.
 	NormEps float64
 	// KVHeads and HeadDim are the layer's own where layers differ; 0 means those
@@ -88,6 +110,80 @@ type LayerParams struct {
 	// has one. False in a faithful model.
 	GateMissing bool
 }
+
+// Yarn is the rotary scaling YaRN (arXiv:2309.00071): frequencies that turn more
+// than BetaFast times within Original positions stay, those that turn less than
+// BetaSlow times are divided by Factor, and between them a ramp goes over the
+// pairs.
+type Yarn struct {
+	// Factor is 0 without the scaling.
+	Factor, BetaFast, BetaSlow float64
+	// Original is the number of positions that the model was first made for.
+	Original int
+	// TableFactor multiplies the cosines and sines; 0 means 1.
+	TableFactor float64
+}
+
+// Experts are the feed-forward of a layer with a router: for each position the
+// router chooses PerToken of Count experts and weighs what they give; shared
+// experts are added for every position.
+type Experts struct {
+	Count, PerToken int
+	// Shared is how many experts every position has; they are one feed-forward of
+	// Shared*Intermediate. Intermediate is the width of one expert.
+	Shared, Intermediate int
+	// Gate is how the router's scores become choices.
+	Gate Gate
+}
+
+// Scoring is how a gate makes scores of the router's logits.
+type Scoring string
+
+// The scorings.
+const (
+	// ScoringSoftmax is DeepSeek-V2's: a softmax over all experts, and the
+	// scores choose. What is in no chosen group counts as 0, and the weights are
+	// divided by their sum or multiplied by Scale.
+	ScoringSoftmax Scoring = "softmax"
+	// ScoringSigmoid is DeepSeek-V3's (arXiv:2412.19437): sigmoids, to which a
+	// bias per expert is added for the choice alone. What is in no chosen group
+	// counts as -Inf, and the weights are divided by their sum and multiplied by
+	// Scale.
+	ScoringSigmoid Scoring = "sigmoid"
+)
+
+// Gate is how a router chooses experts and weighs them. The higher score is
+// chosen, the lower index where two are equal.
+type Gate struct {
+	Scoring Scoring
+	// Groups is how many groups the experts are divided into, of which the
+	// TopGroups best are chosen from; 0 means that all experts are. A group is as
+	// good as its best expert, with sigmoids as the sum of its best two.
+	Groups, TopGroups int
+	// Normalise divides the weights by their sum.
+	Normalise bool
+	// Scale multiplies the weights: of a softmax gate, those that aren't
+	// normalised.
+	Scale float64
+	// Fault is a planted deviation; empty in a faithful model.
+	Fault GateFault
+}
+
+// GateFault is a deviation of a gate that its constants can't express.
+type GateFault string
+
+// The faults of a gate.
+const (
+	// GateSoftmaxChosen makes the softmax over the chosen logits alone.
+	GateSoftmaxChosen GateFault = "softmax over the chosen"
+	// GateLastWins chooses the highest index among equal scores.
+	GateLastWins GateFault = "last wins"
+	// GateMaskZero has experts in no chosen group count as 0 with sigmoids too.
+	GateMaskZero GateFault = "mask 0"
+	// GateBFloat16 rounds the router's input, weight, logits and scores to
+	// bfloat16.
+	GateBFloat16 GateFault = "bfloat16"
+)
 
 // Fault is a deviation that no weight or layer constant can express. The zero
 // value plants nothing. StaleCache, DecodeShift and EmbedFirst act where one
@@ -128,7 +224,7 @@ type Fault struct {
 	// was asked for. An engine whose cache isn't quantised refuses it.
 	CacheBitsLost int
 	// BatchPaddingUnmasked lets sequences of a batch attend to the padding in
-	// front of them. It acts on DecodeBatch where the prompts' lengths differ.
+	// front of them. It acts on batches where the prompts' lengths differ.
 	BatchPaddingUnmasked bool
 	// BatchRowStale keeps the KV cache of all sequences of a batch but its first
 	// from being written in decode steps: the row keeps what a reset cache holds,
@@ -150,6 +246,12 @@ func (a Arch) KVHeadsOf(layer int) int { return cmp.Or(a.PerLayer[layer].KVHeads
 
 // HeadDimOf is the dimension of a layer's heads.
 func (a Arch) HeadDimOf(layer int) int { return cmp.Or(a.PerLayer[layer].HeadDim, a.HeadDim) }
+
+// RoutedAt reports whether a layer has a router.
+func (a Arch) RoutedAt(layer int) bool { return a.PerLayer[layer].Experts.Count > 0 }
+
+// ValueDimOf is the dimension of what a head of a layer gives.
+func (a Arch) ValueDimOf(layer int) int { return cmp.Or(a.Latent.ValueDim, a.HeadDimOf(layer)) }
 
 // Clone returns a copy that shares no memory with a.
 func (a Arch) Clone() Arch {

@@ -35,10 +35,12 @@ const (
 	PartAttnOut      Part = "attn_out"  // before o_proj or out_proj, behind the gate where there is one
 	PartResidMid     Part = "resid_mid" // the residual stream between attention and MLP
 	PartRouterLogits Part = "router_logits"
-	PartRouteIDs     Part = "route_ids"
-	PartRouteWeights Part = "route_weights"
-	PartMLPOut       Part = "mlp_out"    // as it is added to the stream, behind its post norm where it has one
-	PartResidPost    Part = "resid_post" // the residual stream behind the layer
+	PartRouterScores Part = "router_scores" // what experts are chosen by: behind bias and groups; -Inf is possible
+	PartRouteIDs     Part = "route_ids"     // the best score first; among equal ones the lowest id
+	PartRouteWeights Part = "route_weights" // in the order of route_ids
+	PartSharedOut    Part = "shared_out"    // of the shared experts, before it is added to the others'
+	PartMLPOut       Part = "mlp_out"       // as it is added to the stream, behind its post norm where it has one
+	PartResidPost    Part = "resid_post"    // the residual stream behind the layer
 )
 
 // Parts lists the parts of a layer in the order of computation.
@@ -46,12 +48,13 @@ func Parts() []Part { return parts() }
 
 func parts() []Part {
 	return []Part{PartAttnNorm, PartQ, PartK, PartV, PartQRope, PartKRope, PartAttnOut, PartResidMid,
-		PartRouterLogits, PartRouteIDs, PartRouteWeights, PartMLPOut, PartResidPost}
+		PartRouterLogits, PartRouterScores, PartRouteIDs, PartRouteWeights, PartSharedOut, PartMLPOut, PartResidPost}
 }
 
-// Routed reports whether only layers with a router have the part.
+// Routed reports whether the part is the router's: only layers with one have it,
+// and its values are choices, not an update of the stream.
 func (p Part) Routed() bool {
-	return p == PartRouterLogits || p == PartRouteIDs || p == PartRouteWeights
+	return p == PartRouterLogits || p == PartRouterScores || p == PartRouteIDs || p == PartRouteWeights
 }
 
 // ofAttention reports whether only layers with attention have the part.
@@ -139,25 +142,59 @@ func (p Probe) Width(a Arch) (int, error) {
 		return 0, err
 	}
 	n, part, ok := p.Block()
-	heads, kv, linear := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim, false
+	heads, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	out, values := heads, kv
+	var l LayerParams
 	if ok && n < len(a.PerLayer) {
-		heads, kv, linear = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n), a.PerLayer[n].Linear
+		l = a.PerLayer[n]
+		heads, kv = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n)
+		out, values = a.Heads*a.ValueDimOf(n), a.KVHeadsOf(n)*a.ValueDimOf(n)
 	}
 	switch {
-	case linear && part.ofAttention():
+	case l.Linear && part.ofAttention():
 		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layer %d is linear and has no queries, keys and values of attention", n)}
-	case linear && part == PartAttnOut:
+	case l.Linear && part == PartAttnOut:
 		return a.DeltaNet.ValueHeads * a.DeltaNet.ValueDim, nil
-	case part.Routed():
-		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layers of the family %q have no router", a.Family)}
-	case part == PartQ, part == PartQRope, part == PartAttnOut:
+	case part.Routed() || part == PartSharedOut:
+		return l.Experts.width(p, part, a)
+	case part == PartQ, part == PartQRope:
 		return heads, nil
-	case part == PartK, part == PartKRope, part == PartV:
+	case part == PartAttnOut:
+		return out, nil
+	case part == PartK, part == PartKRope:
 		return kv, nil
+	case part == PartV:
+		return values, nil
 	case p == ProbeLogits:
 		return a.Vocab, nil
 	}
 	return a.Hidden, nil
+}
+
+// width is the number of values per position of a part that only layers with
+// experts have.
+func (e Experts) width(p Probe, part Part, a Arch) (int, error) {
+	switch {
+	case e.Count == 0:
+		return 0, &UnsupportedError{What: "probe " + string(p), Why: a.withoutRouter()}
+	case part == PartRouterLogits, part == PartRouterScores:
+		return e.Count, nil
+	case part == PartRouteIDs, part == PartRouteWeights:
+		return e.PerToken, nil
+	case e.Shared == 0:
+		return 0, &UnsupportedError{What: "probe " + string(p), Why: "the layer has no shared experts"}
+	}
+	return a.Hidden, nil
+}
+
+// withoutRouter says of a layer that it has no router.
+func (a Arch) withoutRouter() string {
+	for n := range a.PerLayer {
+		if a.RoutedAt(n) {
+			return "the layer has no router"
+		}
+	}
+	return fmt.Sprintf("layers of the family %q have no router", a.Family)
 }
 
 // Probes lists the places that a model has, in the order of computation.
@@ -165,10 +202,9 @@ func Probes(a Arch) []Probe {
 	all := []Probe{ProbeEmbed}
 	for n := range a.Layers {
 		for _, part := range parts() {
-			if part.Routed() || n < len(a.PerLayer) && a.PerLayer[n].Linear && part.ofAttention() {
-				continue
+			if _, err := Block(n, part).Width(a); err == nil {
+				all = append(all, Block(n, part))
 			}
-			all = append(all, Block(n, part))
 		}
 	}
 	return append(all, ProbeFinalNorm, ProbeLogits)

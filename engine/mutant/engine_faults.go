@@ -53,12 +53,12 @@ func engineFaults() []Mutant {
 		{
 			Name: "mlp-gain", Place: LayerOrAll, Named: namedLayer + ", as a gain of the MLP's update; too small for the error's size",
 			Bug:     "a scale of the down projection is off by a few per cent, here 10",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", scaledBy(1.1)) },
+			weights: func(o *overlay, layer int) error { return o.replaceDown(layer, scaledBy(1.1)) },
 		},
 		{
 			Name: "channel-dead", Place: LayerOrAll, Named: namedLayer + ", as a dead channel of the MLP's update",
 			Bug:     "one output channel of the down projection is never written, here the first",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", firstRowZero) },
+			weights: func(o *overlay, layer int) error { return o.replaceDown(layer, firstRowZero) },
 		},
 		{
 			Name: "kv-heads-swapped", Place: LayerOrAll, Named: namedLayer,
@@ -210,6 +210,17 @@ func replaceIn(o *overlay, layer int, tensor string, fill func(dst, src []float3
 	})
 }
 
+// replaceDown replaces the down projections of the layer's feed-forwards, or of
+// those of every layer.
+func (o *overlay) replaceDown(layer int, fill func(dst, src []float32, shape []int)) error {
+	return o.layers(layer, func(n int, p string) error {
+		for _, f := range o.feedForwards(n) {
+			o.replace(p+f+downWeight, fill)
+		}
+		return nil
+	})
+}
+
 func qBiasMissing(o *overlay, layer int) error {
 	if !o.arch.QKVBias() {
 		return &engine.UnsupportedError{What: fmt.Sprintf("a missing q bias in a %s", o.arch.Family), Why: "its projections have no biases to miss"}
@@ -243,9 +254,11 @@ func normEps(o *overlay, layer int) error {
 }
 
 func gateUpSwapped(o *overlay, layer int) error {
-	return o.layers(layer, func(_ int, p string) error {
-		gate, up := p+"mlp.gate_proj.weight", p+"mlp.up_proj.weight"
-		o.alias[gate], o.alias[up] = up, gate
+	return o.layers(layer, func(n int, p string) error {
+		for _, f := range o.feedForwards(n) {
+			gate, up := p+f+gateWeight, p+f+upWeight
+			o.alias[gate], o.alias[up] = up, gate
+		}
 		return nil
 	})
 }
@@ -258,6 +271,10 @@ func kvHeadsSwapped(o *overlay, layer int) error {
 			return // of all layers, those that have some to exchange
 		}
 		swapped = true
+		if o.arch.Latent.KVRank > 0 {
+			o.replace(p+"self_attn.kv_b_proj.weight", rotateBlocks(heads))
+			return
+		}
 		for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
 			o.replace(p+"self_attn."+t, rotateBlocks(heads))
 		}
@@ -269,12 +286,10 @@ func kvHeadsSwapped(o *overlay, layer int) error {
 }
 
 func layerSkipped(o *overlay, layer int) error {
-	for _, t := range []string{o.mixerOutput(layer), "mlp.down_proj.weight"} {
-		if err := replaceIn(o, layer, t, zeros); err != nil {
-			return err
-		}
+	if err := replaceIn(o, layer, o.mixerOutput(layer), zeros); err != nil {
+		return err
 	}
-	return nil
+	return o.replaceDown(layer, zeros)
 }
 
 func layersSwapped(o *overlay, layer int) error {

@@ -10,9 +10,10 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// ofHybrids reports whether a model without linear layers can't have the fault.
+// ofHybrids reports whether a model without linear layers, latent attention and
+// experts can't have the fault.
 func ofHybrids(m Mutant) bool {
-	return slices.ContainsFunc(hybridFaults(), func(h Mutant) bool { return h.Name == m.Name })
+	return slices.ContainsFunc(slices.Concat(hybridFaults(), routeFaults()), func(h Mutant) bool { return h.Name == m.Name })
 }
 
 // hybridArch has a layer with attention behind every two linear ones.

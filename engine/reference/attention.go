@@ -20,14 +20,27 @@ func masked(scores, keep *graph.Node) *graph.Node {
 }
 
 // attention is what differs between attentions: what scores are multiplied by,
-// how many positions a query attends to, its own included, 0 for all, and what is
-// held in the engine's dtype, also of what lies inside: scores and weights.
+// how many positions a query attends to, its own included, 0 for all, what is held
+// in the engine's dtype, also of what lies inside, scores and weights, and, where the
+// cache keeps something else, what makes keys and values of it (see layerGraphs.unfold).
 type attention struct {
 	rounder
 	inside rounder
 	times  float64
 	window int
+	unfold func(k, v *graph.Node) (keys, values *graph.Node)
 }
+
+// heads are the keys and values of what the cache keeps.
+func (a attention) heads(k, v *graph.Node) (keys, values *graph.Node) {
+	if a.unfold == nil {
+		return k, v
+	}
+	return a.unfold(k, v)
+}
+
+// width is the last dimension.
+func width(x *graph.Node) int { return x.Shape().Dimensions[x.Rank()-1] }
 
 // within narrows keep to the window of each row: slot and row have one shape, or
 // row is a scalar.
@@ -39,7 +52,7 @@ func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
 }
 
 // weigh is softmax(scale*q·kᵀ, masked)·v with grouped heads: q [kv, n, d],
-// k and v [kv, S, d], keep [kv, n, S] gives [kv, n, d]. Scores are held before and
+// k [kv, S, d] and v [kv, S, e], keep [kv, n, S] give [kv, n, e]. Scores are held before and
 // after the scale, and weights behind the softmax, in transformers' eager attention.
 func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
 	scores := a.inside.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
@@ -54,12 +67,13 @@ func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
 // and v [kv, C, d]; pos (int32 scalar) is the last position to look at. Query
 // head h reads kv head h / (heads/kv). The result is [1, heads*d].
 func (a attention) cache(q, k, v, pos *graph.Node) *graph.Node {
+	k, v = a.heads(k, v)
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	kv, capacity := k.Shape().Dimensions[0], k.Shape().Dimensions[1]
 	grouped := graph.Reshape(q, kv, heads/kv, d)
 	slot := graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, kv, heads/kv, capacity), 2)
 	keep := a.within(graph.LessOrEqual(slot, pos), slot, pos)
-	return graph.Reshape(a.weigh(grouped, k, v, keep), 1, heads*d)
+	return graph.Reshape(a.weigh(grouped, k, v, keep), 1, heads*width(v))
 }
 
 // chunk is a chunk of c positions against the KV cache of those before it
@@ -68,7 +82,9 @@ func (a attention) cache(q, k, v, pos *graph.Node) *graph.Node {
 // use. The result is [c, heads*d].
 func (a attention) chunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Node {
 	c, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
-	kv, capacity := cacheK.Shape().Dimensions[0], cacheK.Shape().Dimensions[1]
+	capacity := cacheK.Shape().Dimensions[1]
+	k, v = a.heads(graph.Concatenate([]*graph.Node{cacheK, k}, 1), graph.Concatenate([]*graph.Node{cacheV, v}, 1))
+	kv := k.Shape().Dimensions[0]
 	rep, slots := heads/kv, capacity+c
 	grouped := graph.Reshape(graph.TransposeAllAxes(graph.Reshape(q, c, kv, rep, d), 1, 2, 0, 3), kv, rep*c, d)
 	four := shapes.Make(dtypes.Int32, kv, rep, c, slots)
@@ -82,15 +98,15 @@ func (a attention) chunk(q, k, v, cacheK, cacheV, filled *graph.Node) *graph.Nod
 		at := graph.Where(graph.LessThan(own, graph.ZerosLike(own)), graph.Sub(slot, filled), own)
 		keep = a.within(keep, at, row)
 	}
-	out := a.weigh(grouped, graph.Concatenate([]*graph.Node{cacheK, k}, 1), graph.Concatenate([]*graph.Node{cacheV, v}, 1),
-		graph.Reshape(keep, kv, rep*c, slots))
-	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, c, d), 2, 0, 1, 3)
-	return graph.Reshape(out, c, heads*d)
+	out := a.weigh(grouped, k, v, graph.Reshape(keep, kv, rep*c, slots))
+	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, c, width(v)), 2, 0, 1, 3)
+	return graph.Reshape(out, c, heads*width(v))
 }
 
 // causal is all positions of a prefill at once. q [T, heads, d], k and v
 // [kv, T, d] give [T, heads*d].
 func (a attention) causal(q, k, v *graph.Node) *graph.Node {
+	k, v = a.heads(k, v)
 	t, heads, d := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	kv := k.Shape().Dimensions[0]
 	rep := heads / kv
@@ -99,6 +115,6 @@ func (a attention) causal(q, k, v *graph.Node) *graph.Node {
 	slot, row := graph.Iota(q.Graph(), four, 3), graph.Iota(q.Graph(), four, 2)
 	keep := a.within(graph.LessOrEqual(slot, row), slot, row)
 	out := a.weigh(grouped, k, v, graph.Reshape(keep, kv, rep*t, t))
-	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, t, d), 2, 0, 1, 3)
-	return graph.Reshape(out, t, heads*d)
+	out = graph.TransposeAllAxes(graph.Reshape(out, kv, rep, t, width(v)), 2, 0, 1, 3)
+	return graph.Reshape(out, t, heads*width(v))
 }

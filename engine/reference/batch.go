@@ -26,6 +26,9 @@ func (e *Engine) DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][]
 	if err := e.needDense("a batch"); err != nil {
 		return nil, err
 	}
+	if err := e.checkForced(len(prompts)); err != nil {
+		return nil, err
+	}
 	return guard(ctx, e.set.stepDeadline, func(p *progress) ([][][]float64, error) {
 		if err := e.needHead(); err != nil {
 			return nil, err
@@ -130,7 +133,7 @@ func (e *Engine) startBatch(p *progress, prompts [][]int, maxNew int) (*batch, *
 		if err != nil {
 			return nil, nil, err
 		}
-		out, err := call(e.graphs[layer].batchPrefill, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]))
+		out, err := e.callLayer(e.graphs[layer].batchPrefill, layer, appendTensors(append(args, b.first, e.eps[layer]), e.layers[layer]), b.prompts(), false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -196,7 +199,7 @@ func (b *batch) token(p *progress, slot int, ids []int) (*tensors.Tensor, error)
 			args = append(args, last, b.first)
 		}
 		args = append(append(args, at, e.eps[n]), own...)
-		out, err := call(e.graphs[n].batchDecode, appendTensors(args, e.layers[n]))
+		out, err := e.callLayer(e.graphs[n].batchDecode, n, appendTensors(args, e.layers[n]), b.tokens(slot), false)
 		if err != nil {
 			return nil, err
 		}

@@ -23,14 +23,15 @@ func (g *layerGraphs) batchPrefillGraph(in []*graph.Node) []*graph.Node {
 	b := first.Shape().Dimensions[0]
 	t := x.Shape().Dimensions[0] / b
 	var keys, values *graph.Node
-	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	weights := g.params(&c)
+	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		heads := func(x *graph.Node) *graph.Node {
-			return graph.TransposeAllAxes(graph.Reshape(x, b, t, g.kvHeads, g.headDim), 0, 2, 1, 3)
+			return graph.TransposeAllAxes(graph.Reshape(x, b, t, x.Shape().Dimensions[1], width(x)), 0, 2, 1, 3)
 		}
 		keys, values = heads(k), heads(v)
-		return g.attention().padded(q, keys, values, first)
+		return g.attention(weights).padded(q, keys, values, first)
 	})
-	return []*graph.Node{y.out, keys, values}
+	return y.outputs(keys, values)
 }
 
 // batchDecodeGraph is one decoder layer on one new token of each sequence. Its
@@ -45,11 +46,12 @@ func (g *layerGraphs) batchDecodeGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	last, first, at, eps := c.take(), c.take(), c.take(), c.take()
 	k, v := c.take(), c.take()
-	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	weights := g.params(&c)
+	y := g.layer(weights, x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		k, v = writeBatchCache(k, newK, at), writeBatchCache(v, newV, at)
-		return g.attention().batchCache(q, k, v, first, last)
+		return g.attention(weights).batchCache(q, k, v, first, last)
 	})
-	return []*graph.Node{y.out, k, v}
+	return y.outputs(k, v)
 }
 
 // writeBatchCache is writeCache for a batch: cache [B, kv, C, d], row [B, kv, d]
@@ -76,6 +78,7 @@ func perSequence(x *graph.Node, dims []int) *graph.Node {
 // d] give [B*T, heads*d]. The padding attends to padding: a row of masked scores
 // alone would be NaN, and spread through the values.
 func (a attention) padded(q, k, v, first *graph.Node) *graph.Node {
+	k, v = a.heads(k, v)
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	b, kv, t := k.Shape().Dimensions[0], k.Shape().Dimensions[1], k.Shape().Dimensions[2]
 	rep := heads / kv
@@ -87,14 +90,16 @@ func (a attention) padded(q, k, v, first *graph.Node) *graph.Node {
 	keep := graph.And(graph.LessOrEqual(slot, row),
 		graph.Or(graph.GreaterOrEqual(slot, from), graph.LessThan(row, from)))
 	keep = a.within(keep, slot, row)
-	out := a.weigh(grouped, graph.Reshape(k, b*kv, t, d), graph.Reshape(v, b*kv, t, d), graph.Reshape(keep, b*kv, rep*t, t))
-	out = graph.TransposeAllAxes(graph.Reshape(out, b, kv, rep, t, d), 0, 3, 1, 2, 4)
-	return graph.Reshape(out, b*t, heads*d)
+	e := width(v)
+	out := a.weigh(grouped, graph.Reshape(k, b*kv, t, d), graph.Reshape(v, b*kv, t, e), graph.Reshape(keep, b*kv, rep*t, t))
+	out = graph.TransposeAllAxes(graph.Reshape(out, b, kv, rep, t, e), 0, 3, 1, 2, 4)
+	return graph.Reshape(out, b*t, heads*e)
 }
 
 // batchCache is cache for a batch. q [B, heads, d], k and v [B, kv, C,
 // d] give [B, heads*d].
 func (a attention) batchCache(q, k, v, first, last *graph.Node) *graph.Node {
+	k, v = a.heads(k, v)
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	b, kv, capacity := k.Shape().Dimensions[0], k.Shape().Dimensions[1], k.Shape().Dimensions[2]
 	rep := heads / kv
@@ -102,7 +107,7 @@ func (a attention) batchCache(q, k, v, first, last *graph.Node) *graph.Node {
 	slot := graph.Iota(q.Graph(), shapes.Make(dtypes.Int32, dims...), 3)
 	keep := graph.And(graph.LessOrEqual(slot, last), graph.GreaterOrEqual(slot, perSequence(first, dims)))
 	keep = a.within(keep, slot, last)
-	out := a.weigh(graph.Reshape(q, b*kv, rep, d), graph.Reshape(k, b*kv, capacity, d), graph.Reshape(v, b*kv, capacity, d),
+	out := a.weigh(graph.Reshape(q, b*kv, rep, d), graph.Reshape(k, b*kv, capacity, d), graph.Reshape(v, b*kv, capacity, width(v)),
 		graph.Reshape(keep, b*kv, rep, capacity))
-	return graph.Reshape(out, b, heads*d)
+	return graph.Reshape(out, b, heads*width(v))
 }

@@ -20,11 +20,12 @@ func (g *layerGraphs) chunkGraph(in []*graph.Node) []*graph.Node {
 	filled, eps := c.take(), c.take()
 	cacheK, cacheV := c.take(), c.take()
 	var keys, values *graph.Node
-	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	weights := g.params(&c)
+	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
-		return g.attention().chunk(q, keys, values, cacheK, cacheV, filled)
+		return g.attention(weights).chunk(q, keys, values, cacheK, cacheV, filled)
 	})
-	return []*graph.Node{y.out, keys, values}
+	return y.outputs(keys, values)
 }
 
 // startByChunk runs the prompt in chunks of at most size positions and returns
@@ -79,7 +80,7 @@ func (r *run) chunk(p *progress, s schedule, from, to int) (*tensors.Tensor, err
 			args = append(args, filled)
 		}
 		args = appendTensors(append(args, e.eps[n]), r.cache[n].parts)
-		out, err := call(e.graphs[n].chunk, appendTensors(args, e.layers[n]))
+		out, err := e.callLayer(e.graphs[n].chunk, n, appendTensors(args, e.layers[n]), sequenceFrom(from), false)
 		if err != nil {
 			return nil, err
 		}

@@ -72,16 +72,32 @@ type layerNodes struct {
 	q, qRope                        *graph.Node // [T, heads, d]
 	k, kRope, v                     *graph.Node // [T, kv, d]
 	attnOut                         *graph.Node // [T, heads*d]
+
+	routing *routing // of a layer with experts, which run outside of its graph
 }
 
-// places are the places inside the layer in the order of parts.
+// outputs are a layer graph's: the layer's output, what is behind it, and where
+// experts are to be run yet, what they need.
+func (l layerNodes) outputs(behind ...*graph.Node) []*graph.Node {
+	if l.routing == nil {
+		return append([]*graph.Node{l.out}, behind...)
+	}
+	return append(append([]*graph.Node{l.residMid}, behind...), l.routing.nodes()...)
+}
+
+// places are the places inside the layer that its graph computes, in the order of
+// parts.
 func (k layerKind) places(l layerNodes) []*graph.Node {
 	at := map[engine.Part]*graph.Node{
 		engine.PartAttnNorm: l.attnNorm, engine.PartQ: l.q, engine.PartK: l.k, engine.PartV: l.v, engine.PartQRope: l.qRope,
 		engine.PartKRope: l.kRope, engine.PartAttnOut: l.attnOut, engine.PartResidMid: l.residMid, engine.PartMLPOut: l.mlpOut,
 	}
 	out := make([]*graph.Node, 0, len(at))
-	for _, part := range k.parts() {
+	parts := k.parts()
+	if k.experts.Count > 0 {
+		parts = attentionParts()
+	}
+	for _, part := range parts {
 		out = append(out, at[part])
 	}
 	return out

@@ -87,12 +87,12 @@ func (g *layerGraphs) deltaPrefillGraph(in []*graph.Node) []*graph.Node {
 }
 
 // deltaRowsGraph is deltaPrefillGraph with the places of the layer as its outputs,
-// in the order of parts, and the layer's output behind them.
+// in the order of parts, behind the layer's output.
 func (g *layerGraphs) deltaRowsGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x, eps := c.take(), c.take()
 	l, _ := g.deltaAll(g.params(&c), x, eps, g.emptyState(x, 1))
-	return append(g.places(l), l.out)
+	return l.outputs(g.places(l)...)
 }
 
 // deltaChunkGraph is the layer on c consecutive positions behind those in the

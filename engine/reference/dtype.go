@@ -34,6 +34,14 @@ func (d DType) gomlx() dtypes.DType {
 	return dtypes.Float32
 }
 
+// times is a product in the arithmetic.
+func (d DType) times(a, b float64) float64 {
+	if d == Float64 {
+		return a * b
+	}
+	return float64(float32(a) * float32(b))
+}
+
 // device puts host values into tensors of one dtype on one backend.
 type device struct {
 	backend compute.Backend
@@ -98,7 +106,7 @@ func (d device) index(values []int, dims ...int) (*tensors.Tensor, error) {
 }
 
 // download copies n values of t, from value offset on, into float64: exact for
-// both dtypes.
+// all dtypes.
 func download(t *tensors.Tensor, offset, n int) ([]float64, error) {
 	out := make([]float64, n)
 	var got int
@@ -113,6 +121,12 @@ func download(t *tensors.Tensor, offset, n int) ([]float64, error) {
 		case []float64:
 			if got = len(src); got >= offset+n {
 				copy(out, src[offset:offset+n])
+			}
+		case []int32: // indices
+			if got = len(src); got >= offset+n {
+				for i, v := range src[offset : offset+n] {
+					out[i] = float64(v)
+				}
 			}
 		}
 	})

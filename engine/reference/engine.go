@@ -19,12 +19,13 @@ type Engine struct {
 	dev     device
 	kv      KVQuant // what the cache is, faults included
 
-	embed     []float32           // [vocab, hidden], shared with weights if it can be
-	graphs    []*layerGraphs      // per layer, shared by those of a kind
-	layers    [][]*tensors.Tensor // per layer, in the order of its slots
-	eps       []*tensors.Tensor   // per layer, [1, 1]
-	finalNorm *tensors.Tensor     // [1, hidden]
-	finalEps  *tensors.Tensor     // [1, 1]
+	embed     []float32             // [vocab, hidden], shared with weights if it can be
+	graphs    []*layerGraphs        // per layer, shared by those of a kind
+	layers    [][]*tensors.Tensor   // per layer, in the order of its slots
+	experts   [][][]*tensors.Tensor // per layer, per routed expert
+	eps       []*tensors.Tensor     // per layer, [1, 1]
+	finalNorm *tensors.Tensor       // [1, hidden]
+	finalEps  *tensors.Tensor       // [1, 1]
 
 	whole, norm, logits, quantiser *graph.Exec
 
@@ -35,6 +36,10 @@ type Engine struct {
 	left leftover
 
 	float32s, float64s other
+
+	// Of an engine with forced routes; base is the one without.
+	base   *Engine
+	forced []engine.Routes
 }
 
 var _ engine.Reference = (*Engine)(nil)
@@ -67,6 +72,9 @@ func New(w engine.Weights, opts ...Option) (*Engine, error) {
 
 func build(w engine.Weights, set settings, dev device) (*Engine, error) {
 	e := &Engine{weights: w, arch: w.Arch().Clone(), set: set, dev: dev, kv: set.kv}
+	if err := set.scale.apply(&e.arch); err != nil {
+		return nil, err
+	}
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}
@@ -98,7 +106,11 @@ func (e *Engine) uploadWeights() error {
 		if err != nil {
 			return err
 		}
-		e.layers, e.eps = append(e.layers, ts), append(e.eps, eps)
+		experts, err := e.uploadExperts(n)
+		if err != nil {
+			return err
+		}
+		e.layers, e.eps, e.experts = append(e.layers, ts), append(e.eps, eps), append(e.experts, experts)
 	}
 	final, err := uploadSlots(e.dev, e.weights, "", []slot{{finalNormName, []int{e.arch.Hidden}}})
 	if err != nil {
@@ -169,6 +181,10 @@ func (e *Engine) in(d DType, o *other) (engine.Reference, error) {
 		return e, nil
 	}
 	o.once.Do(func() {
+		if e.base != nil {
+			o.engine, o.err = e.forcedIn(d)
+			return
+		}
 		set := e.set
 		set.dtype = d
 		o.engine, o.err = build(e.weights, set, device{e.dev.backend, d})

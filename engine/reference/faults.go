@@ -103,6 +103,9 @@ func checkArch(a engine.Arch) error {
 			return err
 		}
 	}
+	if err := checkLatent(a, bad); err != nil {
+		return err
+	}
 	if !(a.EmbedScale >= 0) || !(a.LogitCap >= 0) {
 		return bad("embedding scale and logit cap", fmt.Sprintf("%v and %v", a.EmbedScale, a.LogitCap), "both at least 0")
 	}
@@ -115,7 +118,7 @@ func checkHeads(a engine.Arch, layer int, bad func(what, got, want string) error
 	switch {
 	case kv < 1 || a.Heads%kv != 0:
 		return bad("attention heads", fmt.Sprint(a.Heads), fmt.Sprintf("a multiple of the %d key-value heads", kv))
-	case d < 1 || d%2 != 0:
+	case d < 1 || d%2 != 0 && a.Latent.KVRank == 0:
 		return bad("head dimension", fmt.Sprint(d), "an even number (rotary pairs)")
 	case l.Window < 0 || l.RopePairs < 0 || l.RopePairs > d/2 || !(l.RopeFactor >= 0):
 		return bad(fmt.Sprintf("layer %d", layer), fmt.Sprintf("window %d, %d rotary pairs, rope factor %v", l.Window, l.RopePairs, l.RopeFactor),

@@ -114,6 +114,12 @@ func (e *Engine) needHead() error {
 }
 
 func (e *Engine) uploadHead() {
+	if e.base != nil {
+		if e.headErr = e.base.needHead(); e.headErr == nil {
+			e.head = e.base.head
+		}
+		return
+	}
 	t, err := e.Head()
 	if err != nil {
 		e.headErr = err

@@ -26,7 +26,8 @@ type kvCache []layerState
 // layerState is a layer's part of a cache. Of attention it has the keys (after
 // RoPE) and the values, each [kv heads, capacity, head dim]; those of a quantised
 // cache are codes, with scales [kv heads, capacity, 1]. A layer with a window has
-// all positions too: the window is a mask.
+// all positions too: the window is a mask. Latent attention has the one rotated key
+// that all heads share, and the latent row, in their place.
 type layerState struct {
 	// parts are the tensors in the order in which the layer's graphs take and
 	// return them.
@@ -73,6 +74,9 @@ func (e *Engine) newBatchCache(sequences, capacity int) (kvCache, error) {
 func (g *layerGraphs) stateDims(capacity int) [][]int {
 	if g.linear {
 		return deltaDims(g.arch.DeltaNet)
+	}
+	if m := g.latent; m.KVRank > 0 {
+		return [][]int{{1, capacity, m.RopeDim}, {1, capacity, m.KVRank}}
 	}
 	dims := [][]int{{g.kvHeads, capacity, g.headDim}, {g.kvHeads, capacity, g.headDim}}
 	if g.kv.quantised() {

@@ -59,6 +59,9 @@ func (q KVQuant) check(a engine.Arch) error {
 	if lost := a.Fault.CacheBitsLost; lost != 0 && (lost < 0 || q.Bits-lost < 2) {
 		return bad("fault: cache bits lost", fmt.Sprint(lost), fmt.Sprintf("a quantised KV cache, of at least 2 bits more; it has %d", q.Bits))
 	}
+	if q.quantised() && a.Latent.KVRank > 0 {
+		return &engine.UnsupportedError{What: "a quantised KV cache of latent rows", Why: "it keeps keys and values of heads"}
+	}
 	for n, l := range a.PerLayer {
 		if q.quantised() && l.Linear {
 			return &engine.UnsupportedError{What: fmt.Sprintf("a quantised KV cache in layer %d", n), Why: "a linear layer has a state, and no keys and values to quantise"}
@@ -152,14 +155,14 @@ func (g *layerGraphs) write(s storedCache, k, v, at *graph.Node) storedCache {
 
 // attend is q [1, heads, d] against a cache; scales, where given, are those of
 // another layer, to be read in place of the cache's.
-func (g *layerGraphs) attend(q *graph.Node, s storedCache, scales *storedCache, pos *graph.Node) *graph.Node {
+func (g *layerGraphs) attend(p params, q *graph.Node, s storedCache, scales *storedCache, pos *graph.Node) *graph.Node {
 	if !g.kv.quantised() {
-		return g.attention().cache(q, s.k, s.v, pos)
+		return g.attention(p).cache(q, s.k, s.v, pos)
 	}
 	if scales != nil {
 		s.kScale, s.vScale = scales.kScale, scales.vScale
 	}
-	out := g.attention().cache(g.kv.turned(q), graph.Mul(s.k, s.kScale), graph.Mul(s.v, s.vScale), pos)
+	out := g.attention(p).cache(g.kv.turned(q), graph.Mul(s.k, s.kScale), graph.Mul(s.v, s.vScale), pos)
 	heads, d := q.Shape().Dimensions[1], q.Shape().Dimensions[2]
 	return graph.Reshape(g.kv.turned(graph.Reshape(out, 1, heads, d)), 1, heads*d)
 }

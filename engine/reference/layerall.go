@@ -10,28 +10,32 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// layerAllGraph is prefillGraph with the places of the layer as its outputs, in
-// the order of parts, and the layer's output behind them.
+// layerAllGraph is prefillGraph with the layer's output and its places, in the
+// order of layerKind.parts, as outputs.
 func (g *layerGraphs) layerAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	x := c.take()
 	rq := rotary{c.take(), c.take()}
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
-	l := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
-		return g.attention().causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
+	weights := g.params(&c)
+	l := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+		return g.attention(weights).causal(q, graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2))
 	})
-	return append(g.places(l), l.out)
+	return l.outputs(g.places(l)...)
 }
 
 // mlpAllGraph is the MLP half of a layer on residual rows [T, H]. Its inputs are
-// the rows, eps and the weights of the whole layer; its outputs are what the MLP
-// adds, and the layer's output.
+// the rows, eps and the weights of the whole layer; its outputs are the layer's
+// output and what the MLP adds.
 func (g *layerGraphs) mlpAllGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
 	mid, eps := c.take(), c.take()
+	if g.experts.Count > 0 {
+		return g.route(g.params(&c), layerNodes{residMid: mid}, eps).outputs()
+	}
 	added, out := families[g.arch.Family].mlp(g.params(&c), mid, eps)
-	return []*graph.Node{added, out}
+	return []*graph.Node{out, added}
 }
 
 // LayerAll implements [engine.Reference]. Rows are rounded once to the engine's
@@ -72,12 +76,15 @@ func (e *Engine) layerAll(n int, rows []float64, t int) (engine.LayerRun, error)
 	if err != nil {
 		return nil, err
 	}
-	out, err := call(e.graphs[n].rows, appendTensors(append(args, e.eps[n]), e.layers[n]))
+	out, err := e.callLayer(e.graphs[n].rows, n, appendTensors(append(args, e.eps[n]), e.layers[n]), sequenceFrom(0), true)
 	if err != nil {
 		return nil, err
 	}
 	run := engine.LayerRun{}
-	for i, part := range append(e.graphs[n].parts(), engine.PartResidPost) {
+	for i, part := range append([]engine.Part{engine.PartResidPost}, e.graphs[n].parts()...) {
+		if part.Routed() {
+			continue
+		}
 		if run[part], err = unstack(out[i], t); err != nil {
 			return nil, fmt.Errorf("reference: layer %d: %s: %w", n, part, err)
 		}
@@ -94,11 +101,18 @@ func (e *Engine) mlpAll(n int, mid []float64, t int, run engine.LayerRun) error 
 	if err != nil {
 		return err
 	}
-	out, err := call(e.graphs[n].mlpRows, appendTensors([]any{x, e.eps[n]}, e.layers[n]))
+	out, err := e.callLayer(e.graphs[n].mlpRows, n, appendTensors([]any{x, e.eps[n]}, e.layers[n]), sequenceFrom(0), true)
 	if err != nil {
 		return err
 	}
-	for i, part := range []engine.Part{engine.PartMLPOut, engine.PartResidPost} {
+	parts := []engine.Part{engine.PartMLPOut}
+	if e.graphs[n].experts.Count > 0 {
+		parts = e.graphs[n].routedParts()
+	}
+	for i, part := range append([]engine.Part{engine.PartResidPost}, parts...) {
+		if part.Routed() || part == engine.PartResidMid {
+			continue
+		}
 		if run[part], err = unstack(out[i], t); err != nil {
 			return fmt.Errorf("reference: layer %d: %s: %w", n, part, err)
 		}

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -19,6 +20,9 @@ type layerKind struct {
 	linear                   bool // a gated DeltaNet: none of the above
 	convLate                 bool
 	ungated                  bool
+	latent                   engine.Latent
+	scoreFactor              float64
+	experts                  engine.Experts
 }
 
 func kindOf(a engine.Arch, n int) layerKind {
@@ -29,6 +33,7 @@ func kindOf(a engine.Arch, n int) layerKind {
 	return layerKind{
 		kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), window: l.Window, keyIsValue: l.KeyIsValue, skipNorm: l.SkipNorm,
 		foreignScales: l.ScaleShift != 0, ungated: l.GateMissing,
+		latent: a.Latent, scoreFactor: cmp.Or(l.ScoreFactor, 1), experts: l.Experts,
 	}
 }
 
@@ -45,6 +50,9 @@ type layerGraphs struct {
 	decode, probed, prefill, chunk *graph.Exec
 	batchPrefill, batchDecode      *graph.Exec
 	rows, mlpRows                  *graph.Exec
+
+	// Of a layer with experts; see finish.
+	chosen, expert, combine, weigh *graph.Exec
 }
 
 // newLayerGraphs prepares the graphs of a kind of layers.
@@ -57,7 +65,7 @@ func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
 	if g.linear {
 		return g, e.prepare(g.deltaGraphs())
 	}
-	return g, e.prepare([]namedGraph{
+	graphs := []namedGraph{
 		{&g.decode, "decode layer", g.decodeGraph},
 		{&g.probed, "probed decode layer", g.probedGraph},
 		{&g.prefill, "prefill layer", g.prefillGraph},
@@ -66,7 +74,12 @@ func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
 		{&g.chunk, "chunk layer", g.chunkGraph},
 		{&g.batchPrefill, "batched prefill layer", g.batchPrefillGraph},
 		{&g.batchDecode, "batched decode layer", g.batchDecodeGraph},
-	})
+	}
+	if kind.experts.Count > 0 {
+		graphs = append(graphs, namedGraph{&g.chosen, "experts of one token", g.chosenGraph}, namedGraph{&g.expert, "one expert", g.expertGraph},
+			namedGraph{&g.combine, "sum of experts", g.combineGraph}, namedGraph{&g.weigh, "weights of given experts", g.weighGraph})
+	}
+	return g, e.prepare(graphs)
 }
 
 type namedGraph struct {
@@ -87,9 +100,9 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 }
 
 // attention is how the layers' scores are made: what they are multiplied by, and
-// how many positions a query attends to, 0 for all.
-func (g *layerGraphs) attention() attention {
-	return attention{rounder: g.rounder, inside: g.inside, times: families[g.arch.Family].scale(g.headDim), window: g.window}
+// how many positions a query attends to, 0 for all. p are the layer's weights.
+func (g *layerGraphs) attention(p params) attention {
+	return attention{rounder: g.rounder, inside: g.inside, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

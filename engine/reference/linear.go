@@ -131,14 +131,26 @@ type params struct {
 }
 
 // params takes the layer's weights from a graph's inputs.
-func (g *layerGraphs) params(c *cursor) params {
-	p := params{g.rounder, make(map[string][]*graph.Node, len(g.slots))}
-	for _, s := range g.slots {
+func (g *layerGraphs) params(c *cursor) params { return c.params(g.rounder, g.slots) }
+
+// params takes the weights of slots, in their order.
+func (c *cursor) params(r rounder, slots []slot) params {
+	p := params{r, make(map[string][]*graph.Node, len(slots))}
+	for _, s := range slots {
 		n := s.blocks()
 		p.slots[s.name] = c.nodes[:n]
 		c.nodes = c.nodes[n:]
 	}
 	return p
+}
+
+// experts takes the weights of a layer's routed experts.
+func (c *cursor) experts(g *layerGraphs) []params {
+	all := make([]params, g.experts.Count)
+	for i := range all {
+		all[i] = c.params(g.rounder, g.expertSlots())
+	}
+	return all
 }
 
 func (p params) vector(name string) *graph.Node { return p.slots[name][0] }

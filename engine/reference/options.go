@@ -26,6 +26,7 @@ type settings struct {
 	capacityStep int
 	stepDeadline time.Duration
 	kv           KVQuant // the zero value is a dense cache
+	scale        softmaxScale
 	fused        bool
 }
 

@@ -18,11 +18,12 @@ func (g *layerGraphs) prefillGraph(in []*graph.Node) []*graph.Node {
 	rk := rotary{c.take(), c.take()}
 	eps := c.take()
 	var keys, values *graph.Node
-	y := g.layer(g.params(&c), x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
+	weights := g.params(&c)
+	y := g.layer(weights, x, eps, rq, rk, func(q, k, v *graph.Node) *graph.Node {
 		keys, values = graph.TransposeAllAxes(k, 1, 0, 2), graph.TransposeAllAxes(v, 1, 0, 2)
-		return g.attention().causal(q, keys, values)
+		return g.attention(weights).causal(q, keys, values)
 	})
-	return []*graph.Node{y.out, keys, values}
+	return y.outputs(keys, values)
 }
 
 // prefilled is a run of the prefill graphs: the last position's rows, the last
@@ -57,7 +58,7 @@ func (e *Engine) runPrefill(p *progress, ids []int) (prefilled, error) {
 		if err != nil {
 			return prefilled{}, err
 		}
-		ys, err := call(e.graphs[n].prefill, appendTensors(append(args, e.eps[n]), e.layers[n]))
+		ys, err := e.callLayer(e.graphs[n].prefill, n, appendTensors(append(args, e.eps[n]), e.layers[n]), sequenceFrom(0), false)
 		if err != nil {
 			return prefilled{}, err
 		}

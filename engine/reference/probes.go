@@ -17,14 +17,21 @@ func (k layerKind) parts() []engine.Part {
 	if k.linear {
 		return []engine.Part{engine.PartAttnNorm, engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
 	}
-	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope,
-		engine.PartAttnOut, engine.PartResidMid, engine.PartMLPOut}
+	if k.experts.Count > 0 {
+		return append(attentionParts(), k.routedParts()...)
+	}
+	return append(attentionParts(), engine.PartResidMid, engine.PartMLPOut)
+}
+
+// attentionParts are those of attention.
+func attentionParts() []engine.Part {
+	return []engine.Part{engine.PartAttnNorm, engine.PartQ, engine.PartK, engine.PartV, engine.PartQRope, engine.PartKRope, engine.PartAttnOut}
 }
 
 // probedGraph is decodeGraph with the places of the layer as further outputs.
 func (g *layerGraphs) probedGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return append(append([]*graph.Node{l.out}, cache.nodes()...), g.places(l)...)
+	return l.outputs(append(cache.nodes(), g.places(l)...)...)
 }
 
 // CaptureProbes runs a prompt and the tokens behind it token by token with a KV

@@ -16,13 +16,16 @@ type ropeSpec struct {
 	theta      float64
 	dim, pairs int
 	factor     float64
+	yarn       engine.Yarn
+	// single is true where cos and sin are float32 in bfloat16 too.
+	single bool
 }
 
 // ropeOf is the rotary embedding of a layer.
 func ropeOf(a engine.Arch, layer int) ropeSpec {
 	l := a.PerLayer[layer]
-	dim := cmp.Or(l.RotaryDim, a.HeadDimOf(layer))
-	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1)}
+	dim := cmp.Or(l.RotaryDim, a.Latent.RopeDim, a.HeadDimOf(layer))
+	return ropeSpec{l.RopeTheta, dim, cmp.Or(l.RopePairs, dim/2), cmp.Or(l.RopeFactor, 1), l.Yarn, a.Latent.KVRank > 0}
 }
 
 // ropeTable returns cos and sin of the rotary embedding for one position, dim
@@ -44,13 +47,25 @@ func ropeTable(d DType, spec ropeSpec, position int) (cos, sin []float64) {
 		case d != Float64:
 			exponent := float32(2*i) / float32(spec.dim)
 			// torch raises a Python float, taken as float32, to a float32 power.
-			inv := 1 / float32(math.Pow(float64(float32(spec.theta)), float64(exponent))) / float32(spec.factor)
+			power := float32(math.Pow(float64(float32(spec.theta)), float64(exponent)))
+			inv := 1 / power / float32(spec.factor)
+			if spec.yarn.Factor > 0 {
+				inv = float32(yarnFrequency(d, spec, i, float64(power)))
+			}
 			angle := float32(position) * inv
-			c = d.rounder().value(float64(float32(math.Cos(float64(angle)))))
-			s = d.rounder().value(float64(float32(math.Sin(float64(angle)))))
+			c, s = float64(float32(math.Cos(float64(angle)))), float64(float32(math.Sin(float64(angle))))
 		default:
 			angle := float64(position) * math.Pow(spec.theta, -float64(2*i)/float64(spec.dim)) / spec.factor
+			if spec.yarn.Factor > 0 {
+				angle = float64(position) * yarnFrequency(d, spec, i, math.Pow(spec.theta, float64(2*i)/float64(spec.dim)))
+			}
 			c, s = math.Cos(angle), math.Sin(angle)
+		}
+		if f := spec.yarn.TableFactor; f != 0 {
+			c, s = d.times(c, f), d.times(s, f)
+		}
+		if !spec.single {
+			c, s = d.rounder().value(c), d.rounder().value(s)
 		}
 		cos[i], cos[i+half] = c, c
 		sin[i], sin[i+half] = s, s

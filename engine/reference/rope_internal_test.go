@@ -9,7 +9,9 @@ import (
 )
 
 // plainRope is the default rotary embedding.
-func plainRope(theta float64, dim int) ropeSpec { return ropeSpec{theta, dim, dim / 2, 1} }
+func plainRope(theta float64, dim int) ropeSpec {
+	return ropeSpec{theta: theta, dim: dim, pairs: dim / 2, factor: 1}
+}
 
 // TestRopeTableMatchesTorch: bits of cos and sin from torch 2.15 by the formulas
 // of transformers 5.13.1's Qwen2RotaryEmbedding.

@@ -92,6 +92,12 @@ func modelTensors(a engine.Arch) []slot {
 		for _, s := range layerSlots(a, kindOf(a, n)) {
 			all = append(all, slot{layerPrefix(n) + s.name, s.shape})
 		}
+		x := a.PerLayer[n].Experts
+		for i := range x.Count {
+			for _, s := range feedForwardSlots(layerPrefix(n)+expertPrefix(i), a.Hidden, x.Intermediate) {
+				all = append(all, s)
+			}
+		}
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 // and the new cache.
 func (g *layerGraphs) decodeGraph(in []*graph.Node) []*graph.Node {
 	l, cache := g.decodeNodes(in)
-	return append([]*graph.Node{l.out}, cache.nodes()...)
+	return l.outputs(cache.nodes()...)
 }
 
 // decodeNodes is decodeGraph with all places of the layer.
@@ -27,9 +27,10 @@ func (g *layerGraphs) decodeNodes(in []*graph.Node) (l layerNodes, cache storedC
 	if g.foreignScales {
 		scales = &storedCache{kScale: c.take(), vScale: c.take()}
 	}
-	l = g.layer(g.params(&c), x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
+	weights := g.params(&c)
+	l = g.layer(weights, x, eps, rq, rk, func(q, newK, newV *graph.Node) *graph.Node {
 		cache = g.write(cache, newK, newV, at)
-		return g.attend(q, cache, scales, pos)
+		return g.attend(weights, q, cache, scales, pos)
 	})
 	return l, cache
 }
@@ -41,8 +42,9 @@ type tables struct{ cos, sin *tensors.Tensor }
 // last slot of the cache to attend to and the slot to write. A linear layer has no
 // tables, and looks at whether there is a slot to write.
 type place struct {
-	q, k    tables
-	pos, at *tensors.Tensor
+	q, k     tables
+	pos, at  *tensors.Tensor
+	position int
 }
 
 // places makes the places of all layers for one position. Layers with the same
@@ -72,7 +74,7 @@ func (e *Engine) places(s schedule, pos int) ([]place, error) {
 	}
 	ps := make([]place, e.arch.Layers)
 	for n := range ps {
-		p := place{pos: here, at: here}
+		p := place{pos: here, at: here, position: pos}
 		if !e.graphs[n].linear {
 			spec := ropeOf(e.arch, n)
 			rotQ, rotK := s.rotation(n, pos)
@@ -105,5 +107,5 @@ func (e *Engine) decodeLayer(step *graph.Exec, n int, x *tensors.Tensor, p place
 	if shift := e.arch.PerLayer[n].ScaleShift; shift != 0 {
 		args = appendTensors(args, cache[n-shift].parts[keyScales:])
 	}
-	return call(step, appendTensors(args, e.layers[n]))
+	return e.callLayer(step, n, appendTensors(args, e.layers[n]), sequenceFrom(p.position), step == e.graphs[n].probed)
 }

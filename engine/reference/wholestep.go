@@ -50,7 +50,8 @@ func cacheGroups(a engine.Arch) []cacheGroup {
 // sin for q, then for k) of its G layers; the position, int32 scalar, and the
 // positions to write, int32 [L]; eps [L]; per cache group the keys and the values,
 // [G, kv, C, d], or the parts of the linear layers' states; the final norm's weight
-// and eps; the weights of all layers. Its outputs are the rows [L+1, H], the last
+// and eps; the weights of all layers, each with its routes, where they are forced,
+// and its experts. Its outputs are the rows [L+1, H], the last
 // hidden state [1, H] and the new states.
 func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 	c := cursor{in}
@@ -92,11 +93,17 @@ func (e *Engine) wholeStepGraph(in []*graph.Node) []*graph.Node {
 			done(st.nodes()...)
 			x = l.out
 		} else {
-			x = g.layer(p, x, layerEps, rotary{table(0), table(1)}, rotary{table(2), table(3)}, func(q, k, v *graph.Node) *graph.Node {
+			l := g.layer(p, x, layerEps, rotary{table(0), table(1)}, rotary{table(2), table(3)}, func(q, k, v *graph.Node) *graph.Node {
 				k, v = writeCache(state(keys), k, write), writeCache(state(values), v, write)
 				done(k, v)
-				return g.attention().cache(q, k, v, pos)
-			}).out
+				return g.attention(p).cache(q, k, v, pos)
+			})
+			if x = l.out; l.routing != nil {
+				if e.forced != nil {
+					g.forceInGraph(&l, c.take(), c.take(), c.take())
+				}
+				x = g.chosenInGraph(l, c.experts(g))
+			}
 		}
 		rows = append(rows, x)
 	}
@@ -200,8 +207,18 @@ func (r *wholeRun) prompt(p *progress, ids []int, from int, after func(length in
 			args = append(args, own...)
 		}
 		args = append(args, e.finalNorm, e.finalEps)
-		for _, ts := range e.layers {
+		for n, ts := range e.layers {
 			args = appendTensors(args, ts)
+			if e.forced != nil && a.RoutedAt(n) {
+				routes, err := e.forcedArgs(n, pos)
+				if err != nil {
+					return wholeStep{}, err
+				}
+				args = append(args, routes...)
+			}
+			for _, expert := range e.experts[n] {
+				args = appendTensors(args, expert)
+			}
 		}
 		out, err := call(e.whole, args)
 		if err != nil {

@@ -40,6 +40,12 @@ func Embedded() (conformance.Config, error) {
 	if cfg.Teacher, err = Teacher(); err != nil {
 		return cfg, err
 	}
+	if cfg.Routes, err = Routes(); err != nil {
+		return cfg, err
+	}
+	if cfg.Trace, err = embeddedTrace(); err != nil {
+		return cfg, err
+	}
 	cfg.GoldenInputs = inputs()
 	return cfg, nil
 }
@@ -106,6 +112,12 @@ func planter(w engine.Weights, cases []engine.Case, cache *quant.Cache) func(con
 			return planted, err
 		}
 		if planted, ok, err := plantInTeacher(cfg, k); ok {
+			return planted, err
+		}
+		if planted, ok, err := plantInRoutes(cfg, k); ok {
+			return planted, err
+		}
+		if planted, ok, err := plantInTrace(cfg, k); ok {
 			return planted, err
 		}
 		m, err := mutant.Lookup(k.Mutant)
