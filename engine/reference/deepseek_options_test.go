@@ -38,8 +38,8 @@ func TestTransformersScale(t *testing.T) {
 	require.ErrorAs(t, err, &unsupported)
 }
 
-// TestFusedAttention: nothing changes but in bfloat16, where it rounds less.
-func TestFusedAttention(t *testing.T) {
+// TestFusedLatentAttention: nothing changes but in bfloat16, where it rounds less.
+func TestFusedLatentAttention(t *testing.T) {
 	m := latentModels["softmax gates, YaRN"]()
 	require.True(t, sameBits(capture(t, mustNew(t, m.w, reference.WithFusedAttention()), m.ids).Rows(), capture(t, m.single, m.ids).Rows()))
 	eager := mustNew(t, m.w, reference.WithDType(reference.BFloat16))
