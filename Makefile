@@ -9,7 +9,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-venv test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ $(GOLDENS_VENV)/installed: tools/goldens/requirements.txt
 	$(PYTHON) -m venv --clear $(GOLDENS_VENV)
 	$(GOLDENS_VENV)/bin/python -m pip install --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r $<
 	touch $@
+
+test-canonical: ## canonical JSON against Python's own, document by document; RECORD=1 writes what the tests read
+	$(if $(RECORD),$(PYTHON) -B golden/canonical/testdata/python_json.py table > golden/canonical/testdata/table.tsv)
+	PLUMBLINE_PYTHON=$(PYTHON) PLUMBLINE_RECORD=$(RECORD) $(GO) test -count=1 -v -run AgainstPython ./golden/canonical
 
 test-goldens: ## the recorder's logic that needs no torch
 	cd tools/goldens && $(PYTHON) -B -m unittest discover

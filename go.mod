@@ -5,6 +5,7 @@ go 1.26.8
 require (
 	github.com/daulet/tokenizers v1.27.0
 	github.com/dlclark/regexp2/v2 v2.13.0
+	github.com/go-json-experiment/json v1.27.2
 	github.com/gomlx/compute v0.1.6
 	github.com/gomlx/go-huggingface v0.4.3
 	github.com/gomlx/gomlx v0.28.8

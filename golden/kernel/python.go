@@ -3,7 +3,8 @@ package kernel
 import (
 	"math"
 	"strconv"
-	"strings"
+
+	"github.com/plumbline-go/plumbline/golden/canonical"
 )
 
 // PythonFloat is x as Python's repr writes a float: the shortest digits that give
@@ -12,16 +13,7 @@ func PythonFloat(x float64) string {
 	if s, ok := pythonNonFinite(x); ok {
 		return s
 	}
-	s := strconv.FormatFloat(x, 'e', -1, 64)
-	_, exp, _ := strings.Cut(s, "e")
-	if e, _ := strconv.Atoi(exp); x != 0 && (e < -4 || e >= 16) {
-		return s
-	}
-	s = strconv.FormatFloat(x, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
+	return canonical.FloatText(x)
 }
 
 // PythonExp is x as Python's format specification .{decimals}e writes it.
