@@ -23,15 +23,16 @@ const (
 // concatenated: head h of width d is at h*d to h*d+d-1.
 type Part string
 
-// The parts of a layer, in the order of computation.
+// The parts of a layer, in the order of computation. A linear layer has none of
+// those from q to k_rope.
 const (
-	PartAttnNorm     Part = "attn_norm" // the input of q, k and v
+	PartAttnNorm     Part = "attn_norm" // the input of the mixer: of q, k and v
 	PartQ            Part = "q"         // with its bias, behind its norm where it has one, before RoPE
 	PartK            Part = "k"         // as q
 	PartV            Part = "v"         // behind its norm where it has one
 	PartQRope        Part = "q_rope"
 	PartKRope        Part = "k_rope"
-	PartAttnOut      Part = "attn_out"  // before o_proj
+	PartAttnOut      Part = "attn_out"  // before o_proj or out_proj, behind the gate where there is one
 	PartResidMid     Part = "resid_mid" // the residual stream between attention and MLP
 	PartRouterLogits Part = "router_logits"
 	PartRouterScores Part = "router_scores" // what experts are chosen by: behind bias and groups; -Inf is possible
@@ -54,6 +55,11 @@ func parts() []Part {
 // and its values are choices, not an update of the stream.
 func (p Part) Routed() bool {
 	return p == PartRouterLogits || p == PartRouterScores || p == PartRouteIDs || p == PartRouteWeights
+}
+
+// ofAttention reports whether only layers with attention have the part.
+func (p Part) ofAttention() bool {
+	return slices.Contains([]Part{PartQ, PartK, PartV, PartQRope, PartKRope}, p)
 }
 
 // Block is a place in decoder layer n (0-based).
@@ -138,15 +144,19 @@ func (p Probe) Width(a Arch) (int, error) {
 	n, part, ok := p.Block()
 	heads, kv := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	out, values := heads, kv
-	var experts Experts
+	var l LayerParams
 	if ok && n < len(a.PerLayer) {
+		l = a.PerLayer[n]
 		heads, kv = a.Heads*a.HeadDimOf(n), a.KVHeadsOf(n)*a.HeadDimOf(n)
 		out, values = a.Heads*a.ValueDimOf(n), a.KVHeadsOf(n)*a.ValueDimOf(n)
-		experts = a.PerLayer[n].Experts
 	}
 	switch {
+	case l.Linear && part.ofAttention():
+		return 0, &UnsupportedError{What: "probe " + string(p), Why: fmt.Sprintf("layer %d is linear and has no queries, keys and values of attention", n)}
+	case l.Linear && part == PartAttnOut:
+		return a.DeltaNet.ValueHeads * a.DeltaNet.ValueDim, nil
 	case part.Routed() || part == PartSharedOut:
-		return experts.width(p, part, a)
+		return l.Experts.width(p, part, a)
 	case part == PartQ, part == PartQRope:
 		return heads, nil
 	case part == PartAttnOut:

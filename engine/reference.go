@@ -44,7 +44,8 @@ type Reference interface {
 	DecodeBatch(ctx context.Context, prompts, forced [][]int) ([][][]float64, error)
 	// LayerAll runs decoder layer n on the residual rows in, [positions][hidden],
 	// of the positions from 0 on, all in one pass: keys and values come from the
-	// same rows. The result has every part of the layer that has no router. With
+	// same rows. The result has every part that the layer has, those of a router
+	// excepted. With
 	// mid, of the shape of in, the MLP half runs on those rows and not on the
 	// layer's own resid_mid: mlp_out and resid_post follow from mid, all other
 	// parts from in.

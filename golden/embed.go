@@ -15,6 +15,38 @@ var recordedTensors embed.FS
 // recorded from transformers. Its inputs lie in package fixtures.
 var Gemma4 = sync.OnceValues(func() (*TensorSet, error) { return OpenTensors(recordedTensors, "gemma4-window") })
 
+//go:embed qwen3_5-seeded qwen3_5-seeded.manifest.json qwen3_5-seeded.manifest.json.sha256
+//go:embed qwen3_5-bfloat16 qwen3_5-bfloat16.manifest.json qwen3_5-bfloat16.manifest.json.sha256
+//go:embed qwen3_5-teacher qwen3_5-teacher.manifest.json qwen3_5-teacher.manifest.json.sha256
+var recordedHybrids embed.FS
+
+// Qwen35 returns the tensors of the embedded Qwen3.5 checkpoint, recorded from
+// transformers in float32. Its inputs lie in package fixtures.
+var Qwen35 = sync.OnceValues(func() (*TensorSet, error) { return OpenTensors(recordedHybrids, "qwen3_5-seeded") })
+
+// Qwen35BFloat16 returns those that transformers computes in bfloat16: the
+// stream, what the mixers put out, and logits, as float32 copies.
+var Qwen35BFloat16 = sync.OnceValues(func() (*TensorSet, error) { return OpenBFloat16Tensors(recordedHybrids, "qwen3_5-bfloat16") })
+
+// Teacher returns the target and evidence of the embedded Qwen3.5 checkpoint's
+// teacher plan, recorded from transformers in bfloat16. The plan lies in package
+// fixtures.
+var Teacher = sync.OnceValues(func() (*TeacherSet, error) { return OpenTeacher(recordedHybrids, "qwen3_5-teacher") })
+
+// TeacherTarget returns the embedded teacher's target file, held to its hash.
+func TeacherTarget() ([]byte, error) { return teacherFile((*TeacherSet).Target) }
+
+// TeacherEvidence returns the embedded teacher's evidence, held to its hash.
+func TeacherEvidence() ([]byte, error) { return teacherFile((*TeacherSet).Evidence) }
+
+func teacherFile(of func(*TeacherSet) ([]byte, error)) ([]byte, error) {
+	set, err := Teacher()
+	if err != nil {
+		return nil, err
+	}
+	return of(set)
+}
+
 // Trained returns the goldens of the embedded trained checkpoint, recorded from
 // transformers. Its inputs lie in package fixtures.
 var Trained = sync.OnceValues(func() (*Set, error) { return Open(recorded, "qwen2-trained") })

@@ -47,6 +47,8 @@ type Arithmetic struct {
 	DType         string            `json:"dtype"`
 	Threads       int               `json:"threads"`
 	Environment   map[string]string `json:"environment"`
+	// OneDNN says "off" or "on" where the recorder decides it.
+	OneDNN string `json:"onednn,omitempty"`
 }
 
 // Recorder is what recorded a golden: the command, and its own modules' hashes.
@@ -104,19 +106,14 @@ var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // another schema, another reference than transformers, a single pass and
 // malformed hashes are refused.
 func ParseManifest(file string, data []byte) (*Manifest, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var m Manifest
-	if err := dec.Decode(&m); err != nil {
-		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + ManifestSchema}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	if err := decodeManifest(file, ManifestSchema, data, &m); err != nil {
+		return nil, err
 	}
 	if m.Schema != ManifestSchema {
 		return nil, &ManifestError{file, "schema", m.Schema, ManifestSchema}
 	}
-	err := provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}.check(file, m.Goldens.Files, m.Checkpoint.Files,
+	err := provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}.check(file, "float32", m.Goldens.Files, m.Checkpoint.Files,
 		map[string]FileHash{m.Prompts.Source.Path: m.Prompts.Source.FileHash, m.Prompts.Written.Path: m.Prompts.Written.FileHash})
 	if err != nil {
 		return nil, err
@@ -131,6 +128,19 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 	return &m, nil
 }
 
+// decodeManifest reads a manifest without unknown keys or trailing bytes.
+func decodeManifest(file, schema string, data []byte, m any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(m); err != nil {
+		return &ManifestError{file, "JSON", err.Error(), "schema " + schema}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return &ManifestError{file, "bytes after the object", "some", "none"}
+	}
+	return nil
+}
+
 // provenance is what all manifests say alike.
 type provenance struct {
 	reference  Reference
@@ -140,8 +150,9 @@ type provenance struct {
 	cases      []string
 }
 
-// check refuses what says too little, or another origin than transformers.
-func (p provenance) check(file string, files ...map[string]FileHash) error {
+// check refuses what says too little, or another origin than transformers in
+// dtype.
+func (p provenance) check(file, dtype string, files ...map[string]FileHash) error {
 	switch {
 	case p.reference.Library != "transformers":
 		// A golden of an engine's own making would hold that engine to itself.
@@ -150,8 +161,8 @@ func (p provenance) check(file string, files ...map[string]FileHash) error {
 		return &ManifestError{file, "reference.modules", "none", "the reference's own source modules"}
 	case p.passes < 2:
 		return &ManifestError{file, "passes", fmt.Sprint(p.passes), "at least 2, byte-identical"}
-	case p.arithmetic.DType != "float32" || p.arithmetic.Device != "cpu":
-		return &ManifestError{file, "arithmetic", p.arithmetic.DType + " on " + p.arithmetic.Device, "float32 on cpu"}
+	case p.arithmetic.DType != dtype || p.arithmetic.Device != "cpu":
+		return &ManifestError{file, "arithmetic", p.arithmetic.DType + " on " + p.arithmetic.Device, dtype + " on cpu"}
 	case len(p.cases) == 0:
 		return &ManifestError{file, "cases", "none", "at least one"}
 	}
@@ -176,3 +187,7 @@ func (p provenance) check(file string, files ...map[string]FileHash) error {
 // for itself: bounds are multiples of what it claims. The recorded ones stay
 // below 1.3e-6.
 const maxFloor = 1e-5
+
+// maxBFloat16Floor is the same for bfloat16, whose steps are 2^16 times as wide.
+// The recorded ones stay below 0.06.
+const maxBFloat16Floor = 0.1

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -54,27 +53,40 @@ type TensorCase struct {
 	Tensors map[string][][]float32 `json:"-"`
 }
 
-// OpenTensors opens the set called name in fsys, as [Open] does a set of dumps.
+// OpenTensors opens the float32 set called name in fsys, as [Open] does a set of
+// dumps.
 func OpenTensors(fsys fs.FS, name string) (*TensorSet, error) {
+	return openTensors(fsys, name, "float32", maxFloor)
+}
+
+// OpenBFloat16Tensors opens a set that was computed in bfloat16 and is no golden
+// of float32: its tensors are float32 copies.
+func OpenBFloat16Tensors(fsys fs.FS, name string) (*TensorSet, error) {
+	return openTensors(fsys, name, "bfloat16", maxBFloat16Floor)
+}
+
+func openTensors(fsys fs.FS, name, dtype string, limit float64) (*TensorSet, error) {
 	file := name + ".manifest.json"
 	data, err := readManifest(fsys, file)
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var m TensorManifest
-	if err := dec.Decode(&m); err != nil {
-		return nil, &ManifestError{file, "JSON", err.Error(), "schema " + TensorSchema}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, &ManifestError{file, "bytes after the object", "some", "none"}
+	if err := decodeManifest(file, TensorSchema, data, &m); err != nil {
+		return nil, err
 	}
 	if m.Schema != TensorSchema || m.Set != name {
 		return nil, &ManifestError{file, "schema and set", m.Schema + " " + m.Set, TensorSchema + " " + name}
 	}
-	if err := (provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}).check(file, m.Goldens.Files, m.Checkpoint.Files); err != nil {
+	if err := (provenance{m.Reference, m.Arithmetic, m.Recorder, m.Passes, m.Cases}).check(file, dtype, m.Goldens.Files, m.Checkpoint.Files); err != nil {
 		return nil, err
+	}
+	for c, tensors := range m.Precision.Cases {
+		for tensor, x := range tensors {
+			if !(x >= 0 && x <= limit) {
+				return nil, &ManifestError{file, "precision of case " + c, fmt.Sprintf("%g for %s", x, tensor), fmt.Sprintf("0 to %g", limit)}
+			}
+		}
 	}
 	dumps, err := fs.Sub(fsys, name)
 	if err != nil {
@@ -100,9 +112,21 @@ func (s *TensorSet) Verify(checkpoint fs.FS) []Problem {
 	if len(out) > 0 {
 		return out
 	}
-	for _, c := range s.Manifest.Cases {
-		if _, err := s.Case(c); err != nil {
-			out = append(out, Problem{s.Manifest.Goldens.Folder + "/" + c, "case", err.Error(), "a readable one"})
+	for _, name := range s.Manifest.Cases {
+		path := s.Manifest.Goldens.Folder + "/" + name
+		c, err := s.Case(name)
+		if err != nil {
+			out = append(out, Problem{path, "case", err.Error(), "a readable one"})
+			continue
+		}
+		floors := s.Manifest.Precision.Cases[name]
+		for _, tensor := range sortedKeys(c.Tensors) {
+			if _, ok := floors[tensor]; !ok {
+				out = append(out, Problem{path, "precision of " + tensor, "none", "its figure in the manifest"})
+			}
+		}
+		if len(floors) > len(c.Tensors) {
+			out = append(out, Problem{path, "precision", fmt.Sprintf("figures of %d tensors", len(floors)), fmt.Sprintf("those of its %d", len(c.Tensors))})
 		}
 	}
 	return out
@@ -160,11 +184,16 @@ func (s *TensorSet) Case(name string) (TensorCase, error) {
 }
 
 func (s *TensorSet) read(file string) ([]byte, error) {
-	data, err := fs.ReadFile(s.fsys, file)
+	return readHeld(s.fsys, s.Manifest.Goldens, file)
+}
+
+// readHeld reads a file of a folder and holds it to its hash.
+func readHeld(fsys fs.FS, want FolderHashes, file string) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	if p := compare(s.Manifest.Goldens.Folder+"/"+file, data, s.Manifest.Goldens.Files[file]); p != nil {
+	if p := compare(want.Folder+"/"+file, data, want.Files[file]); p != nil {
 		return nil, p
 	}
 	return data, nil

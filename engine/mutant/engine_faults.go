@@ -42,8 +42,8 @@ func engineFaults() []Mutant {
 		},
 		{
 			Name: "norm-gain-ones", Place: LayerOrAll, Named: namedLayer,
-			Bug:     "the weight of an input norm is never loaded and keeps its initial ones",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "input_layernorm.weight", ones) },
+			Bug:     "the weight of an input norm is never loaded and keeps its initial value, of which nothing is scaled",
+			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "input_layernorm.weight", o.untrained()) },
 		},
 		{
 			Name: "gate-up-swapped", Place: LayerOrAll, Named: namedLayer,
@@ -53,12 +53,12 @@ func engineFaults() []Mutant {
 		{
 			Name: "mlp-gain", Place: LayerOrAll, Named: namedLayer + ", as a gain of the MLP's update; too small for the error's size",
 			Bug:     "a scale of the down projection is off by a few per cent, here 10",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", scaledBy(1.1)) },
+			weights: func(o *overlay, layer int) error { return o.replaceDown(layer, scaledBy(1.1)) },
 		},
 		{
 			Name: "channel-dead", Place: LayerOrAll, Named: namedLayer + ", as a dead channel of the MLP's update",
 			Bug:     "one output channel of the down projection is never written, here the first",
-			weights: func(o *overlay, layer int) error { return replaceIn(o, layer, "mlp.down_proj.weight", firstRowZero) },
+			weights: func(o *overlay, layer int) error { return o.replaceDown(layer, firstRowZero) },
 		},
 		{
 			Name: "kv-heads-swapped", Place: LayerOrAll, Named: namedLayer,
@@ -143,9 +143,9 @@ func engineFaults() []Mutant {
 		},
 		{
 			Name: "final-norm-ones", Place: Nowhere, Named: namedNorm,
-			Bug: "the weight of the final norm is never loaded and keeps its initial ones",
+			Bug: "the weight of the final norm is never loaded and keeps its initial value, of which nothing is scaled",
 			weights: func(o *overlay, _ int) error {
-				o.replace(finalNormWeight, ones)
+				o.replace(finalNormWeight, o.untrained())
 				return nil
 			},
 		},
@@ -176,11 +176,18 @@ const (
 // x/sqrt(mean(x²)+2^60)*2^30 is x as long as mean(x²) is below 2^36 in float32,
 // half a unit in the last place of 2^60, and up to a factor of 1-mean(x²)/2^61 in
 // float64.
+//
+// A norm that multiplies by 1 + weight gets 2^40 and 2^20-1, where both sums are
+// exact, and is the identity as long as mean(x²) is below 2^16 in float32.
 func finalNormSkipped(o *overlay, _ int) error {
-	o.arch.FinalNormEps = 0x1p60
+	eps, gain := 0x1p60, float32(0x1p30)
+	if o.arch.Family == hybridFamily {
+		eps, gain = 0x1p40, 0x1p20-1
+	}
+	o.arch.FinalNormEps = eps
 	o.replace(finalNormWeight, func(dst, _ []float32, _ []int) {
 		for i := range dst {
-			dst[i] = 0x1p30
+			dst[i] = gain
 		}
 	})
 	return nil
@@ -203,6 +210,17 @@ func replaceIn(o *overlay, layer int, tensor string, fill func(dst, src []float3
 	})
 }
 
+// replaceDown replaces the down projections of the layer's feed-forwards, or of
+// those of every layer.
+func (o *overlay) replaceDown(layer int, fill func(dst, src []float32, shape []int)) error {
+	return o.layers(layer, func(n int, p string) error {
+		for _, f := range o.feedForwards(n) {
+			o.replace(p+f+downWeight, fill)
+		}
+		return nil
+	})
+}
+
 func qBiasMissing(o *overlay, layer int) error {
 	if !o.arch.QKVBias() {
 		return &engine.UnsupportedError{What: fmt.Sprintf("a missing q bias in a %s", o.arch.Family), Why: "its projections have no biases to miss"}
@@ -211,9 +229,8 @@ func qBiasMissing(o *overlay, layer int) error {
 }
 
 func ropeBase(o *overlay, layer int) error {
-	return o.layers(layer, func(n int, _ string) error {
+	return o.layersOf(false, layer, func(n int, _ string) {
 		o.arch.PerLayer[n].RopeTheta = other(o.arch.PerLayer[n].RopeTheta, 1e4, 1e6)
-		return nil
 	})
 }
 
@@ -226,10 +243,7 @@ func other(value, a, b float64) float64 {
 }
 
 func queryOffset(o *overlay, layer int) error {
-	return o.layers(layer, func(n int, _ string) error {
-		o.arch.PerLayer[n].QueryOffset++
-		return nil
-	})
+	return o.layersOf(false, layer, func(n int, _ string) { o.arch.PerLayer[n].QueryOffset++ })
 }
 
 func normEps(o *overlay, layer int) error {
@@ -240,42 +254,42 @@ func normEps(o *overlay, layer int) error {
 }
 
 func gateUpSwapped(o *overlay, layer int) error {
-	return o.layers(layer, func(_ int, p string) error {
-		gate, up := p+"mlp.gate_proj.weight", p+"mlp.up_proj.weight"
-		o.alias[gate], o.alias[up] = up, gate
+	return o.layers(layer, func(n int, p string) error {
+		for _, f := range o.feedForwards(n) {
+			gate, up := p+f+gateWeight, p+f+upWeight
+			o.alias[gate], o.alias[up] = up, gate
+		}
 		return nil
 	})
 }
 
 func kvHeadsSwapped(o *overlay, layer int) error {
-	swapped := false
-	err := o.layers(layer, func(n int, p string) error {
+	swapped, most := false, 0
+	err := o.layersOf(false, layer, func(n int, p string) {
 		heads := o.arch.KVHeadsOf(n)
-		if heads < 2 && layer < 0 {
-			return nil // of all layers, those that have some to exchange
-		}
-		if heads < 2 {
-			return fmt.Errorf("got %d kv heads, want at least 2 to exchange", heads)
+		if most = max(most, heads); heads < 2 {
+			return // of all layers, those that have some to exchange
 		}
 		swapped = true
+		if o.arch.Latent.KVRank > 0 {
+			o.replace(p+"self_attn.kv_b_proj.weight", rotateBlocks(heads))
+			return
+		}
 		for _, t := range []string{"k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"} {
 			o.replace(p+"self_attn."+t, rotateBlocks(heads))
 		}
-		return nil
 	})
 	if err == nil && !swapped {
-		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", o.arch.KVHeads)
+		return fmt.Errorf("got %d kv heads, want at least 2 to exchange", most)
 	}
 	return err
 }
 
 func layerSkipped(o *overlay, layer int) error {
-	for _, t := range []string{"self_attn.o_proj.weight", "mlp.down_proj.weight"} {
-		if err := replaceIn(o, layer, t, zeros); err != nil {
-			return err
-		}
+	if err := replaceIn(o, layer, o.mixerOutput(layer), zeros); err != nil {
+		return err
 	}
-	return nil
+	return o.replaceDown(layer, zeros)
 }
 
 func layersSwapped(o *overlay, layer int) error {

@@ -62,7 +62,7 @@ func (m Mutant) InCandidate() bool {
 // All returns every mutant: faults of the engine first, then of the capture, of
 // the decode, of the answer as a whole, and of its probes.
 func All() []Mutant {
-	return slices.Concat(engineFaults(), cacheFaults(), captureFaults(), outputFaults(), answerFaults(), probeFaults())
+	return slices.Concat(engineFaults(), cacheFaults(), hybridFaults(), routeFaults(), captureFaults(), outputFaults(), answerFaults(), probeFaults())
 }
 
 // Lookup returns the mutant with the name.

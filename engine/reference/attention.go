@@ -21,15 +21,15 @@ func masked(scores, keep *graph.Node) *graph.Node {
 
 // attention is what differs between attentions: what scores are multiplied by,
 // how many positions a query attends to, its own included, 0 for all, what is held
-// in the engine's dtype and, where the cache keeps something else, what makes keys
-// and values of it (see layerGraphs.unfold).
+// in the engine's dtype, also of what lies inside: scores and weights, and, where
+// the cache keeps something else, what makes keys and values of it (see
+// layerGraphs.unfold).
 type attention struct {
 	rounder
+	inside rounder
 	times  float64
 	window int
 	unfold func(k, v *graph.Node) (keys, values *graph.Node)
-	// fused rounds the result alone; see WithFusedAttention.
-	fused bool
 }
 
 // heads are the keys and values of what the cache keeps.
@@ -54,18 +54,13 @@ func (a attention) within(keep, slot, row *graph.Node) *graph.Node {
 
 // weigh is softmax(scale*q·kᵀ, masked)·v with grouped heads: q [kv, n, d],
 // k [kv, S, d] and v [kv, S, e], keep [kv, n, S] give [kv, n, e]. Scores are held before and
-// after the scale, and weights behind the softmax: transformers' eager attention.
+// after the scale, and weights behind the softmax, in transformers' eager attention.
 func (a attention) weigh(q, k, v, keep *graph.Node) *graph.Node {
-	if a.fused {
-		result := a.rounder
-		a.rounder, a.fused = rounder{}, false
-		return result.held(a.weigh(q, k, v, keep))
-	}
-	scores := a.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
+	scores := a.inside.held(graph.Dot(q, k).General([]int{2}, []int{0}, []int{2}, []int{0}))
 	if a.times != 1 {
-		scores = a.scale(scores, a.times)
+		scores = a.inside.scale(scores, a.times)
 	}
-	weights := a.held(softmax(masked(scores, keep)))
+	weights := a.inside.held(softmax(masked(scores, keep)))
 	return a.held(graph.Dot(weights, v).General([]int{2}, []int{0}, []int{1}, []int{0}))
 }
 

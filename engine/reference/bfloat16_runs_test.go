@@ -172,6 +172,11 @@ func TestBFloat16OtherArithmetics(t *testing.T) {
 	require.Equal(t, []string{"bfloat16", "bfloat16", engine.LayersFloat32, engine.LogitsFloat32},
 		[]string{info.Weights, info.Activations, info.Layers, info.Logits})
 	require.Contains(t, info.KVCache, "bfloat16")
+	fused := mustNew(t, w, reference.WithDType(reference.BFloat16), reference.WithFusedAttention())
+	require.Equal(t, "bfloat16, float32 inside attention", fused.Describe().Activations)
+	plain := mustNew(t, w, reference.WithFusedAttention())
+	require.Equal(t, mustNew(t, w).Describe(), plain.Describe())
+	require.Equal(t, capture(t, mustNew(t, w), ids).Rows(), capture(t, plain, ids).Rows())
 }
 
 // TestBFloat16Weights: a float32 checkpoint's are rounded, and stay what they are for

@@ -223,3 +223,23 @@ func TestBFloat16HasEachRounding(t *testing.T) {
 		}
 	})
 }
+
+// TestBFloat16FusedAttention: torch's other attention rounds once.
+func TestBFloat16FusedAttention(t *testing.T) {
+	each16(t, func(t *testing.T, r recorded16, w engine.Weights) {
+		want := r.at(t, "fused/blocks.0.attn_out")
+		shareOf := func(opts ...reference.Option) float64 {
+			e := mustNew(t, w, append(opts, reference.WithDType(reference.BFloat16))...)
+			run, err := e.LayerAll(t.Context(), 0, r.at(t, "embed"), nil)
+			require.NoError(t, err)
+			return share16(t, run[engine.PartAttnOut], want)
+		}
+		bound := tolerated16(len(r.ids))
+		if s := shareOf(reference.WithFusedAttention()); !(s <= bound) {
+			t.Errorf("%.4f of the values differ, want at most %.4f", s, bound)
+		}
+		if s := shareOf(); !(s >= control16*bound) {
+			t.Errorf("eager: %.4f of the values differ, want at least %.4f", s, control16*bound)
+		}
+	})
+}

@@ -3,12 +3,14 @@ package reference_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/engine/mutant"
 )
 
 // withTensors is the model with tensors replaced: edit gets a copy of each one whose
@@ -23,91 +25,76 @@ func (w *memWeights) withTensors(names func(string) bool, edit func(name string,
 	return out
 }
 
-// layerFault is a fault planted in layer 1, or where it says.
-type layerFault struct {
-	name  string
-	layer int
-	// plant edits the architecture, and weights the tensors.
-	plant   func(l *engine.LayerParams)
-	weights func(w *memWeights) *memWeights
-	// small is true for a fault that no float64 loop shares.
-	unshared bool
+// withMutant is a model with a mutant at a layer.
+func withMutant(t testing.TB, w engine.Weights, name string, layer int) engine.Weights {
+	t.Helper()
+	m, err := mutant.Lookup(name)
+	require.NoError(t, err)
+	out, err := m.Weights(w, layer)
+	require.NoError(t, err)
+	return out
 }
 
-func commonFaults(layer int) []layerFault {
-	prefix := fmt.Sprintf("model.layers.%d.", layer)
-	return []layerFault{
-		{name: "router in bfloat16", layer: layer, plant: func(l *engine.LayerParams) { l.Experts.Gate.Fault = engine.GateBFloat16 }, unshared: true},
-		{name: "one expert less", layer: layer, plant: func(l *engine.LayerParams) { l.Experts.PerToken-- }},
-		{name: "experts permuted", layer: layer, weights: func(w *memWeights) *memWeights {
-			out, n := w.withTensors(func(string) bool { return false }, nil), w.arch.PerLayer[layer].Experts.Count
-			for i := range n {
-				for _, t := range []string{"gate_proj", "up_proj", "down_proj"} {
-					out.tensors[fmt.Sprintf("%smlp.experts.%d.%s.weight", prefix, i, t)] = w.tensors[fmt.Sprintf("%smlp.experts.%d.%s.weight", prefix, (i+1)%n, t)]
-				}
+// TestRouteMutants: each mutant gives the rows of the naive loops with the same
+// fault, in all incremental and batched runs alike, leaves the rows before it
+// alone, and misses the budget of those behind it by more than ten times.
+func TestRouteMutants(t *testing.T) {
+	for model, faults := range map[string]map[string][]int{
+		"softmax gates, YaRN": {
+			"mscale-missing": {0, 2}, "yarn-off": {2}, "softmax-after-top-k": {1, 2}, "top-k-minus-one": {1}, "router-bfloat16": {1},
+			"shared-experts-dropped": {1, 3}, "experts-permuted": {1, 3}, "mlp-gain": {1}, "gate-up-swapped": {3}, "kv-heads-swapped": {1},
+			"layer-skipped": {2}, "layers-swapped": {2}, "rope-base": {0}, "norm-gain-ones": {3},
+		},
+		"rank of queries, sigmoid gate": {
+			"group-mask-zero": {2, 3}, "route-weights-unnormalised": {1, 2, 3}, "top-k-minus-one": {2}, "router-bfloat16": {2},
+			"experts-permuted": {2},
+		},
+	} {
+		m := latentModels[model]()
+		for name, layers := range faults {
+			for _, layer := range layers {
+				t.Run(fmt.Sprintf("%s/%s at %d", model, name, layer), func(t *testing.T) {
+					w := withMutant(t, m.w, name, layer)
+					e, clean := mustNew(t, w), m.rows(len(m.ids))
+					rows := capture(t, e, m.ids).Rows()
+					batched, err := e.CaptureBatched(bg, m.ids)
+					require.NoError(t, err)
+					for i, row := range rows {
+						if i <= layer {
+							require.LessOrEqual(t, relL2(row, clean[i]), m.budget[i], "row %d", i)
+							continue
+						}
+						require.Greater(t, relL2(row, clean[i]), 10*m.budget[i], "row %d", i)
+						require.Greater(t, relL2(batched[i], clean[i]), 10*m.budget[i], "row %d, batched", i)
+					}
+					whole, err := e.CaptureWholeStep(bg, m.ids)
+					require.NoError(t, err)
+					require.True(t, sameBits(whole, rows), "whole step")
+					if name == "router-bfloat16" {
+						return // the loops are float64
+					}
+					double, err := e.Float64()
+					require.NoError(t, err)
+					requireClose(t, capture(t, double, m.ids).Rows(), latentNaive{a: w.Arch(), w: w}.rows(m.ids), float64Bound)
+				})
 			}
-			return out
-		}},
+		}
 	}
 }
 
-func sharedDropped(layer int) layerFault {
-	name := fmt.Sprintf("model.layers.%d.mlp.shared_experts.down_proj.weight", layer)
-	return layerFault{name: "shared experts dropped", layer: layer, weights: func(w *memWeights) *memWeights {
-		return w.withTensors(func(n string) bool { return n == name }, func(_ string, data []float32) []float32 {
-			clear(data)
-			return data
-		})
-	}}
-}
-
-// TestLatentFaults: each fault gives the rows of the naive loops with the same
-// fault, in all incremental and batched runs alike, leaves the rows before it
-// alone, and misses the budget of those behind it by more than ten times.
-func TestLatentFaults(t *testing.T) {
-	for name, faults := range map[string][]layerFault{
-		"softmax gates, YaRN": append(commonFaults(1), sharedDropped(1),
-			layerFault{name: "softmax after top-k", layer: 2, plant: func(l *engine.LayerParams) { l.Experts.Gate.Fault = engine.GateSoftmaxChosen }},
-			layerFault{name: "mscale missing", layer: 0, plant: func(l *engine.LayerParams) { l.ScoreFactor = 0 }},
-			layerFault{name: "YaRN off", layer: 2, plant: func(l *engine.LayerParams) { l.Yarn.Factor = 0 }},
-			layerFault{name: "group limit off", layer: 3, plant: func(l *engine.LayerParams) { l.Experts.Gate.Groups = 0 }},
-			layerFault{name: "scale missing", layer: 3, plant: func(l *engine.LayerParams) { l.Experts.Gate.Scale = 1 }}),
-		"rank of queries, sigmoid gate": append(commonFaults(2),
-			layerFault{name: "group mask 0", layer: 2, plant: func(l *engine.LayerParams) { l.Experts.Gate.Fault = engine.GateMaskZero }},
-			layerFault{name: "weights not normalised", layer: 1, plant: func(l *engine.LayerParams) { l.Experts.Gate.Normalise = false }},
-			layerFault{name: "weights not normalised, sigmoid", layer: 3, plant: func(l *engine.LayerParams) { l.Experts.Gate.Normalise = false }}),
-	} {
-		m := latentModels[name]()
-		for _, f := range faults {
-			t.Run(name+"/"+f.name, func(t *testing.T) {
-				w := &memWeights{arch: m.w.arch.Clone(), tensors: m.w.tensors}
-				if f.plant != nil {
-					f.plant(&w.arch.PerLayer[f.layer])
-				} else {
-					w = f.weights(w)
-				}
-				e, clean := mustNew(t, w), m.rows(len(m.ids))
-				rows := capture(t, e, m.ids).Rows()
-				batched, err := e.CaptureBatched(bg, m.ids)
-				require.NoError(t, err)
-				for i, row := range rows {
-					if i <= f.layer {
-						require.LessOrEqual(t, relL2(row, clean[i]), m.budget[i], "row %d", i)
-						continue
-					}
-					require.Greater(t, relL2(row, clean[i]), 10*m.budget[i], "row %d", i)
-					require.Greater(t, relL2(batched[i], clean[i]), 10*m.budget[i], "row %d, batched", i)
-				}
-				whole, err := e.CaptureWholeStep(bg, m.ids)
-				require.NoError(t, err)
-				require.True(t, sameBits(whole, rows), "whole step")
-				if f.unshared {
-					return
-				}
-				double, err := e.Float64()
-				require.NoError(t, err)
-				requireClose(t, capture(t, double, m.ids).Rows(), latentNaive{a: w.arch, w: w}.rows(m.ids), float64Bound)
-			})
+// TestRouterInBFloat16: logits are those of the float64 loops within a few
+// bfloat16 roundings, and not within one of float32.
+func TestRouterInBFloat16(t *testing.T) {
+	m := latentModels["softmax gates, YaRN"]()
+	mid := m.want[engine.Block(1, engine.PartResidMid)]
+	got, err := mustNew(t, withMutant(t, m.w, "router-bfloat16", 1)).RouteRows(bg, 1, mid)
+	require.NoError(t, err)
+	for pos, want := range m.want[engine.Block(1, engine.PartRouterLogits)] {
+		d := relL2(got.Logits[pos], want)
+		require.Less(t, d, 4*0x1p-8, "position %d", pos)
+		require.Greater(t, d, 0x1p-14, "position %d", pos)
+		for _, v := range append(append([]float64(nil), got.Logits[pos]...), got.Scores[pos]...) {
+			require.Zero(t, math.Float32bits(float32(v))&0xffff, "%v is no bfloat16", v)
 		}
 	}
 }
@@ -115,9 +102,7 @@ func TestLatentFaults(t *testing.T) {
 // TestStaleLatentRow: a row of the latent cache that was never written holds zeros.
 func TestStaleLatentRow(t *testing.T) {
 	eachLatent(t, func(t *testing.T, m *latentModel) {
-		w := &memWeights{arch: m.w.arch.Clone(), tensors: m.w.tensors}
-		w.arch.Fault = engine.Fault{StaleCache: true, StaleLayer: 1, StalePosition: -3}
-		e, at := mustNew(t, w), len(m.ids)-3
+		e, at := mustNew(t, withMutant(t, m.w, "stale-cache-row", 1)), len(m.ids)-1
 		s := m.sequence
 		s.stale = func(layer, pos int) bool { return layer == 1 && pos == at }
 		want, clean := s.rows(m.ids), m.rows(len(m.ids))
@@ -144,9 +129,7 @@ func TestStaleLatentRow(t *testing.T) {
 // TestTraceWithUnmaskedPadding: the longest prompt has none and stays as it is.
 func TestTraceWithUnmaskedPadding(t *testing.T) {
 	m := latentModels["softmax gates, YaRN"]()
-	w := &memWeights{arch: m.w.arch.Clone(), tensors: m.w.tensors}
-	w.arch.Fault = engine.Fault{BatchPaddingUnmasked: true}
-	e, prompts := mustNew(t, w), [][]int{m.ids[:5], m.ids}
+	e, prompts := mustNew(t, withMutant(t, m.w, "padding-unmasked", -1)), [][]int{m.ids[:5], m.ids}
 	err := e.TraceBatch(bg, prompts, 3, func(stage engine.Stage) error {
 		n, part, _ := stage.Probe.Block()
 		if part != engine.PartResidPost {
@@ -182,15 +165,12 @@ func TestTiesOfARouter(t *testing.T) {
 		})
 		ids := m.ids[:9]
 		for _, last := range []bool{false, true} {
+			var side engine.Weights = w
 			if last {
-				for n := range w.arch.PerLayer {
-					if w.arch.RoutedAt(n) {
-						w.arch.PerLayer[n].Experts.Gate.Fault = engine.GateLastWins
-					}
-				}
+				side = withMutant(t, w, "route-ties-last-wins", -1)
 			}
-			e := mustNew(t, w)
-			got, want := probe(t, e, ids, nil, engine.Block(1, engine.PartRouteIDs), engine.Block(2, engine.PartRouteIDs), engine.Block(3, engine.PartRouteIDs)), latentNaive{a: w.arch, w: w}.places(ids)
+			e := mustNew(t, side)
+			got, want := probe(t, e, ids, nil, engine.Block(1, engine.PartRouteIDs), engine.Block(2, engine.PartRouteIDs), engine.Block(3, engine.PartRouteIDs)), latentNaive{a: side.Arch(), w: side}.places(ids)
 			for p, v := range got {
 				for pos, row := range want[p] {
 					require.Equal(t, row, wide(v.Row(pos)), "%s at %d, last %v", p, pos, last)
@@ -198,13 +178,13 @@ func TestTiesOfARouter(t *testing.T) {
 			}
 			batched, err := e.CaptureBatched(bg, ids)
 			require.NoError(t, err)
-			rows := latentNaive{a: w.arch, w: w}.rows(ids)
+			rows := latentNaive{a: side.Arch(), w: side}.rows(ids)
 			for i, row := range batched {
 				require.LessOrEqual(t, relL2(row, rows[i]), m.budget[i], "row %d, last %v", i, last)
 			}
 		}
-		clean := latentNaive{a: m.w.arch, w: &memWeights{m.w.arch, w.tensors}}.rows(ids)
-		for i, row := range capture(t, mustNew(t, w), ids).Rows()[2:] {
+		clean := latentNaive{a: w.arch, w: w}.rows(ids)
+		for i, row := range capture(t, mustNew(t, withMutant(t, w, "route-ties-last-wins", -1)), ids).Rows()[2:] {
 			require.Greater(t, relL2(row, clean[i+2]), 10*m.budget[i+2], "row %d", i+2)
 		}
 	})

@@ -19,7 +19,7 @@ func (e *Engine) Describe() engine.Info {
 		Name: "plumbline-reference",
 		Version: fmt.Sprintf("gomlx %s, compute %s, backend %s, %s %s/%s, simd %s",
 			moduleVersion("github.com/gomlx/gomlx"), moduleVersion("github.com/gomlx/compute"),
-			e.set.backend, runtime.Version(), runtime.GOOS, runtime.GOARCH, simdLevel()) + e.attentionNote(),
+			e.set.backend, runtime.Version(), runtime.GOOS, runtime.GOARCH, simdLevel()) + e.scaleNote(),
 		Layers:      engine.LayersFloat32,
 		Logits:      engine.LogitsFloat32,
 		Weights:     string(e.set.dtype),
@@ -27,6 +27,9 @@ func (e *Engine) Describe() engine.Info {
 		KVCache:     fmt.Sprintf("%s, capacity in steps of %d", e.set.dtype, e.set.capacityStep),
 		DType:       e.set.dtype.described(),
 		Model:       e.arch.Family,
+	}
+	if e.set.dtype == BFloat16 && e.set.fused {
+		info.Activations += ", float32 inside attention"
 	}
 	if e.kv.quantised() {
 		info.KVCache = e.kv.String()

@@ -75,9 +75,6 @@ func build(w engine.Weights, set settings, dev device) (*Engine, error) {
 	if err := set.scale.apply(&e.arch); err != nil {
 		return nil, err
 	}
-	if err := set.fused.check(e.arch); err != nil {
-		return nil, err
-	}
 	if err := checkArch(e.arch); err != nil {
 		return nil, err
 	}

@@ -89,6 +89,9 @@ func checkArch(a engine.Arch) error {
 	if f := a.Fault; f.StaleCache && (f.StaleLayer < 0 || f.StaleLayer >= a.Layers) {
 		return bad("fault: stale layer", fmt.Sprint(f.StaleLayer), fmt.Sprintf("0 to %d", a.Layers-1))
 	}
+	if f := a.Fault; f.ConvLate && f.ConvLayer >= 0 && (f.ConvLayer >= a.Layers || !a.PerLayer[f.ConvLayer].Linear) {
+		return bad("fault: late convolution", fmt.Sprintf("layer %d", f.ConvLayer), "a linear layer, or a negative number for all")
+	}
 	for i, l := range a.PerLayer {
 		if !(l.RopeTheta > 0) || !(l.NormEps >= 0) {
 			return bad(fmt.Sprintf("layer %d", i), fmt.Sprintf("rope_theta %v, eps %v", l.RopeTheta, l.NormEps), "rope_theta > 0, eps >= 0")

@@ -42,10 +42,10 @@ func kindOf(a engine.Arch, n int) layerKind {
 type layerGraphs struct {
 	layerKind
 	rounder
-	arch  engine.Arch
-	kv    KVQuant
-	slots []slot
-	fused bool // attention
+	inside rounder // attention's
+	arch   engine.Arch
+	kv     KVQuant
+	slots  []slot
 
 	decode, probed, prefill, chunk *graph.Exec
 	batchPrefill, batchDecode      *graph.Exec
@@ -57,7 +57,11 @@ type layerGraphs struct {
 
 // newLayerGraphs prepares the graphs of a kind of layers.
 func (e *Engine) newLayerGraphs(kind layerKind) (*layerGraphs, error) {
-	g := &layerGraphs{layerKind: kind, rounder: e.set.dtype.rounder(), arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind), fused: bool(e.set.fused)}
+	r := e.set.dtype.rounder()
+	g := &layerGraphs{layerKind: kind, rounder: r, inside: r, arch: e.arch, kv: e.kv, slots: layerSlots(e.arch, kind)}
+	if e.set.fused {
+		g.inside = rounder{}
+	}
 	if g.linear {
 		return g, e.prepare(g.deltaGraphs())
 	}
@@ -98,7 +102,7 @@ func (e *Engine) prepare(graphs []namedGraph) error {
 // attention is how the layers' scores are made: what they are multiplied by, and
 // how many positions a query attends to, 0 for all. p are the layer's weights.
 func (g *layerGraphs) attention(p params) attention {
-	return attention{rounder: g.rounder, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p), fused: g.fused}
+	return attention{rounder: g.rounder, inside: g.inside, times: families[g.arch.Family].scale(g.headDim) * g.scoreFactor, window: g.window, unfold: g.unfold(p)}
 }
 
 // layer is the decoder layer of the family; see decoderLayer.

@@ -27,7 +27,7 @@ type settings struct {
 	stepDeadline time.Duration
 	kv           KVQuant // the zero value is a dense cache
 	scale        softmaxScale
-	fused        fusedAttention
+	fused        bool
 }
 
 func newSettings(opts []Option) (settings, error) {
@@ -53,6 +53,19 @@ func WithDType(d DType) Option {
 			return fmt.Errorf("reference: option dtype: got %q, want %q, %q or %q", d, Float32, Float64, BFloat16)
 		}
 		s.dtype = d
+		return nil
+	}
+}
+
+// WithFusedAttention has [BFloat16] compute attention as torch's fused one on a CPU
+// does, which is transformers' default: scores and the softmax's weights stay in
+// float32, and the result alone is rounded. That is exact where heads of queries and
+// values differ in dimension; torch's kernel for equal ones also rounds each
+// exponential before the sum over the values, which is not emulated. In other
+// arithmetics the option changes nothing.
+func WithFusedAttention() Option {
+	return func(s *settings) error {
+		s.fused = true
 		return nil
 	}
 }

@@ -79,6 +79,11 @@ func (r *configReader) readAsText() {
 	if kind, ok := r.text("model_type"); ok && kind != want {
 		r.refuse(fmt.Sprintf("model_type %q", kind), "the text model of a qwen3_5 is "+want)
 	}
+	for _, key := range []string{textConfig, "vision_config"} {
+		if raw, ok := r.raw(key); ok {
+			r.refuse(key+" "+string(raw), "a text model has no model in it")
+		}
+	}
 	r.refuseOthers()
 }
 

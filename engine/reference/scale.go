@@ -34,41 +34,15 @@ func (s softmaxScale) apply(a *engine.Arch) error {
 	return nil
 }
 
-// fusedAttention is true for attention that rounds once.
-type fusedAttention bool
-
-// WithFusedAttention has attention in [BFloat16] keep scores and weights in
-// float32 and round its result alone. That is transformers' default, torch's
-// scaled_dot_product_attention, on a CPU where values have another dimension than
-// keys, as with latent attention, which other models refuse: elsewhere torch takes
-// a kernel that rounds in between. Without it attention rounds as transformers'
-// eager one. In float32 and float64 there is no difference.
-func WithFusedAttention() Option {
-	return func(s *settings) error {
-		s.fused = true
-		return nil
-	}
-}
-
-func (f fusedAttention) check(a engine.Arch) error {
-	if !f || a.Latent.KVRank > 0 && a.Latent.ValueDim != a.HeadDim {
-		return nil
-	}
-	return &engine.UnsupportedError{What: "fused attention", Why: "only for latent attention, with values of another dimension than keys, is it known where torch rounds"}
-}
-
-// attentionNote says what attention scores are multiplied by, of a model where that
-// is in question, and where attention rounds.
-func (e *Engine) attentionNote() string {
+// scaleNote says what attention scores are multiplied by, of a model where that is
+// in question.
+func (e *Engine) scaleNote() string {
 	note := ", softmax scale 1/sqrt(d)"
 	switch {
 	case e.arch.Latent.KVRank == 0:
 		return ""
 	case bool(e.set.scale):
 		note = ", softmax scale transformers' 1/sqrt(d), without mscale²"
-	}
-	if e.set.fused && e.set.dtype == BFloat16 {
-		note = ", fused attention" + note
 	}
 	for n, l := range e.arch.PerLayer {
 		switch f := l.ScoreFactor; {

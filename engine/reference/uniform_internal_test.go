@@ -15,7 +15,13 @@ type uniformWeights struct{ arch engine.Arch }
 func (w uniformWeights) Arch() engine.Arch { return w.arch.Clone() }
 
 func (w uniformWeights) Tensor(name string) (engine.Tensor, error) {
-	for _, s := range append(layerSlots(w.arch, kindOf(w.arch, 0)), slot{embedName, []int{w.arch.Vocab, w.arch.Hidden}}, slot{finalNormName, []int{w.arch.Hidden}}) {
+	slots := []slot{{embedName, []int{w.arch.Vocab, w.arch.Hidden}}, {finalNormName, []int{w.arch.Hidden}}}
+	for n := range w.arch.Layers {
+		if strings.HasPrefix(name, layerPrefix(n)) {
+			slots = append(slots, layerSlots(w.arch, kindOf(w.arch, n))...)
+		}
+	}
+	for _, s := range slots {
 		if !strings.HasSuffix(name, s.name) {
 			continue
 		}

@@ -6,7 +6,9 @@ with eager attention on the CPU, with three models of this repository.
 
 Tensors are named MODEL/PROBE, [positions, width]: all places of a few layers and
 their inputs at all positions, and the residual stream, the final norm and the logits
-at the last one as MODEL/last/PROBE. tiny.gguf has weights that bfloat16 doesn't hold.
+at the last one as MODEL/last/PROBE; of torch's fused attention, by the formula and not
+by the flash kernel, layer 0 as MODEL/fused/PROBE. tiny.gguf has weights that bfloat16
+doesn't hold.
 """
 
 import json
@@ -17,6 +19,7 @@ import tempfile
 import torch
 import transformers
 from safetensors.torch import save_file
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 import record_gguf_model as tiny
@@ -26,11 +29,11 @@ FIXTURES = HERE.parents[2] / "fixtures"
 IDS = [3, 14, 15, 92, 65, 35, 89, 79, 32, 38, 46, 26]
 
 
-def folder(path):
-    return AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16, attn_implementation="eager")
+def folder(path, attention):
+    return AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16, attn_implementation=attention)
 
 
-def llama():
+def llama(attention):
     config = LlamaConfig(
         vocab_size=tiny.VOCAB, hidden_size=tiny.HIDDEN, intermediate_size=tiny.INTER, num_hidden_layers=tiny.LAYERS,
         num_attention_heads=tiny.HEADS, num_key_value_heads=tiny.KV, max_position_embeddings=128, rms_norm_eps=1e-5,
@@ -40,12 +43,12 @@ def llama():
     model.load_state_dict(tiny.load(HERE / "tiny.gguf"))
     with tempfile.TemporaryDirectory() as path:  # model.to() would round the rotary frequencies too
         model.save_pretrained(path)
-        return folder(path)
+        return folder(path, attention)
 
 
 MODELS = {
-    "qwen2-trained": (lambda: folder(FIXTURES / "qwen2-trained"), IDS, [0, 14]),
-    "gemma4-window": (lambda: folder(FIXTURES / "gemma4-window"), IDS, [0, 5]),  # the window is 8; layer 5 is global
+    "qwen2-trained": (lambda attention: folder(FIXTURES / "qwen2-trained", attention), IDS, [0, 14]),
+    "gemma4-window": (lambda attention: folder(FIXTURES / "gemma4-window", attention), IDS, [0, 5]),  # the window is 8; layer 5 is global
     "tiny.gguf": (llama, tiny.IDS, [0, 1]),
 }
 
@@ -69,7 +72,7 @@ class Recorder:
             self.input(layer.pre_feedforward_layernorm if self.gemma else layer.post_attention_layernorm, p + "resid_mid")
             self.output(layer.post_feedforward_layernorm if self.gemma else layer.mlp, p + "mlp_out")
         module = sys.modules[type(model).__module__]
-        rotate = module.apply_rotary_pos_emb
+        rotate = getattr(module.apply_rotary_pos_emb, "plain", module.apply_rotary_pos_emb)
 
         def watched(*args, **kwargs):
             out = rotate(*args, **kwargs)
@@ -81,6 +84,7 @@ class Recorder:
                     self.keep(f"blocks.{self.layer}.{part}", x.transpose(1, 2))
             return out
 
+        watched.plain = rotate
         module.apply_rotary_pos_emb = watched
 
     def keep(self, name, x):
@@ -100,14 +104,16 @@ PARTS = ["attn_norm", "q", "k", "v", "q_rope", "k_rope", "attn_out", "resid_mid"
 @torch.no_grad()
 def compute(name):
     make, ids, layers = MODELS[name]
-    model = make().eval()
-    recorder = Recorder(model)
-    logits = model(torch.tensor([ids]), use_cache=False).logits
-    recorder.keep("logits", logits)
+    fused = Recorder(model := make("sdpa").eval())
+    with sdpa_kernel(SDPBackend.MATH):
+        model(torch.tensor([ids]), use_cache=False)
+    recorder = Recorder(model := make("eager").eval())
+    recorder.keep("logits", model(torch.tensor([ids]), use_cache=False).logits)
     depth = len(model.model.layers)
     rows = ["embed"] + [f"blocks.{n}.resid_post" for n in range(depth)]
     wanted = {rows[n] for n in layers} | {f"blocks.{n}.{part}" for n in layers for part in PARTS}
     out = {f"{name}/{p}": recorder.at[p] for p in sorted(wanted)}
+    out[f"{name}/fused/blocks.0.attn_out"] = fused.at["blocks.0.attn_out"]
     return out | {f"{name}/last/{p}": recorder.at[p][-1:].clone() for p in [*rows, "final_norm", "logits"]}
 
 
