@@ -27,6 +27,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newLogits,
 	newMargins,
 	newSelftest,
+	newTrace,
 }
 
 // modelEnv stands in for --model.
