@@ -80,10 +80,10 @@ document's execution block names both.`,
 	fl.IntVar(&f.perDomain, "per-domain", 0, "how many texts of each domain to trace (default: all)")
 	fl.StringVar(&f.capturedAt, "captured-at", "", "the time that the document names (default: now)")
 	fl.StringVar(&f.scale, "scale", scaleOfficial, "factor of attention scores: official or transformers")
-	fl.StringVar(&f.attention, "attention", "", "where bfloat16 attention rounds: fused or eager (default: fused, where it is known)")
+	fl.StringVar(&f.attention, "attention", attentionFused, "where bfloat16 attention rounds: fused or eager")
 	fl.StringVar(&f.report, "report", "", "folder, new or empty, for the report on routes")
 	fl.StringVar(&f.against, "against", "", "the second run's arithmetic: float32, float64 or none (default: the next above --dtype)")
-	cmd.AddCommand(newTraceCompare(a))
+	cmd.AddCommand(newTraceCompare(a), newTraceRecorded(a))
 	return cmd
 }
 
@@ -103,13 +103,21 @@ type tracing struct {
 	pad      int
 	started  time.Time
 
-	engine, against tracer // against is nil without a second run
-	acc             *trace.Accumulator
-	routes          *routeReport // nil without --report
+	start  func() (tracer, error) // opens the engine, and uploads its weights
+	engine tracer
+	acc    *trace.Accumulator
+	routes *routeReport // nil without --report
 }
 
-func (a *app) trace(ctx context.Context, f traceFlags) (err error) {
+func (a *app) trace(ctx context.Context, f traceFlags) error {
 	t := &tracing{app: a, flags: f, plan: trace.Standard(), started: time.Now()}
+	t.start = func() (tracer, error) { return t.newEngine() }
+	return t.write(ctx)
+}
+
+// write makes the document and the report, or neither.
+func (t *tracing) write(ctx context.Context) (err error) {
+	f := &t.flags
 	if err := t.check(); err != nil {
 		return err
 	}
@@ -126,7 +134,7 @@ func (a *app) trace(ctx context.Context, f traceFlags) (err error) {
 		}
 		defer func() { err = errors.Join(err, folder.discard()) }()
 	}
-	w, err := trace.NewWriter(f.output, t.plan, t.shape, t.hidden, dumpfmt.WriteOptions{Overwrite: a.overwrite})
+	w, err := trace.NewWriter(f.output, t.plan, t.shape, t.hidden, dumpfmt.WriteOptions{Overwrite: t.overwrite})
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
@@ -156,11 +164,11 @@ func (a *app) trace(ctx context.Context, f traceFlags) (err error) {
 		if err := folder.publish(); err != nil {
 			return fmt.Errorf("--report: %w", err)
 		}
-		if !a.quiet {
-			fmt.Fprint(a.stderr, t.routes.text())
+		if !t.quiet {
+			fmt.Fprint(t.stderr, t.routes.text())
 		}
 	}
-	return a.emitJSON(t.result(done, load))
+	return t.emitJSON(t.result(done, load))
 }
 
 // check looks at flags and paths, before anything is opened.
@@ -169,19 +177,16 @@ func (t *tracing) check() error {
 	if err := need([2]string{"sources", f.sources}, [2]string{"output", f.output}); err != nil {
 		return err
 	}
-	if f.scale != scaleOfficial && f.scale != scaleTransformers {
-		return usageErrorf("--scale: got %q, want %s or %s", f.scale, scaleOfficial, scaleTransformers)
-	}
-	if f.attention != "" && f.attention != attentionFused && f.attention != attentionEager {
-		return usageErrorf("--attention: got %q, want %s or %s", f.attention, attentionFused, attentionEager)
+	if err := t.checkRuns(); err != nil {
+		return err
 	}
 	if got, bad := unsound(f.capturedAt); bad {
 		return usageErrorf("--captured-at: got %s, want %s", got, soundText)
 	}
-	if _, err := t.referenceOptions(); err != nil {
-		return err
+	if f.against != "" && f.report == "" {
+		return usageErrorf("--against: got no --report, want the folder that its figures go to")
 	}
-	if err := t.checkAgainst(); err != nil {
+	if err := t.checkPartner(); err != nil {
 		return err
 	}
 	if err := t.mayWrite("output", f.output); err != nil {
@@ -200,6 +205,19 @@ func (t *tracing) check() error {
 	return nil
 }
 
+// checkRuns looks at the flags that say how the model is run.
+func (t *tracing) checkRuns() error {
+	f := &t.flags
+	if f.scale != scaleOfficial && f.scale != scaleTransformers {
+		return usageErrorf("--scale: got %q, want %s or %s", f.scale, scaleOfficial, scaleTransformers)
+	}
+	if f.attention != attentionFused && f.attention != attentionEager {
+		return usageErrorf("--attention: got %q, want %s or %s", f.attention, attentionFused, attentionEager)
+	}
+	_, err := t.referenceOptions()
+	return err
+}
+
 // finer are the arithmetics that a run in the first is held to; the first of them
 // is the default.
 func finer(d reference.DType) []string {
@@ -212,15 +230,13 @@ func finer(d reference.DType) []string {
 	return nil
 }
 
-func (t *tracing) checkAgainst() error {
+// checkPartner is the second run's arithmetic, the next finer one where nobody said.
+func (t *tracing) checkPartner() error {
 	f := &t.flags
 	takes := append(finer(reference.DType(t.dtype)), againstNone)
 	if f.against == "" {
 		f.against = takes[0]
 		return nil
-	}
-	if f.report == "" {
-		return usageErrorf("--against: got no --report, want the folder that its figures go to")
 	}
 	for _, x := range takes {
 		if f.against == x {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,27 +117,27 @@ type comparison struct {
 }
 
 type comparedField struct {
-	Field     string  `json:"field"`
-	Compared  int     `json:"compared"`
-	Different int     `json:"different"`
-	MaxAbs    float64 `json:"max_abs"`
-	MaxRel    any     `json:"max_rel"`
-	At        string  `json:"at,omitempty"`
+	Field     string `json:"field"`
+	Compared  int    `json:"compared"`
+	Different int    `json:"different"`
+	MaxAbs    num    `json:"max_abs"`
+	MaxRel    num    `json:"max_rel"`
+	At        string `json:"at,omitempty"`
 }
 
 type valueDifference struct {
 	Path string `json:"path"`
 	A    string `json:"a"`
 	B    string `json:"b"`
-	Abs  any    `json:"abs"`
-	Rel  any    `json:"rel"`
+	Abs  num    `json:"abs"`
+	Rel  num    `json:"rel"`
 }
 
 func comparisonOf(c *trace.Comparison) comparison {
 	out := comparison{Compared: c.Compared, Different: c.Different, Fields: []comparedField{},
 		Differences: valueDifferences(c.Differences), Run: valueDifferences(c.Run)}
 	for _, f := range c.Fields {
-		out.Fields = append(out.Fields, comparedField{f.Field, f.Compared, f.Different, f.MaxAbs, number(f.MaxRel), f.At})
+		out.Fields = append(out.Fields, comparedField{f.Field, f.Compared, f.Different, num(f.MaxAbs), num(f.MaxRel), f.At})
 	}
 	return out
 }
@@ -146,16 +145,7 @@ func comparisonOf(c *trace.Comparison) comparison {
 func valueDifferences(all []trace.Difference) []valueDifference {
 	out := []valueDifference{}
 	for _, d := range all {
-		out = append(out, valueDifference{d.Path, d.A, d.B, number(d.Abs), number(d.Rel)})
+		out = append(out, valueDifference{d.Path, d.A, d.B, num(d.Abs), num(d.Rel)})
 	}
 	return out
 }
-
-// number is a figure, null where there is none.
-func number(x float64) any {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return x
-}
-

@@ -165,7 +165,7 @@ func (t *tracing) complete(h *trace.Head, load float64) {
 		device = spec
 	}
 	h.Execution = trace.Execution{
-		Platform: info.Name + ", " + info.Version, InputDevice: device, LoadSeconds: load, MaxRSSKiB: maxRSSKiB(),
+		Platform: info.Name + ", " + info.Version + ", activations " + info.Activations, InputDevice: device, LoadSeconds: load, MaxRSSKiB: maxRSSKiB(),
 		DeviceMap: canonical.Object(),
 	}
 	h.ClaimBoundary = trace.ClaimBoundary(t.claims(info.DType)...)

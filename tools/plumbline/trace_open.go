@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -168,23 +167,17 @@ func (t *tracing) options() ([]reference.Option, error) {
 	if t.flags.scale == scaleTransformers {
 		opts = append(opts, reference.WithTransformersScale())
 	}
+	if t.flags.attention == attentionFused {
+		opts = append(opts, reference.WithFusedAttention())
+	}
 	return opts, nil
 }
 
-// newEngine uploads the weights. Attention is fused where nobody said otherwise and
-// it is known what that rounds.
+// newEngine uploads the weights.
 func (t *tracing) newEngine() (*reference.Engine, error) {
 	opts, err := t.options()
 	if err != nil {
 		return nil, err
 	}
-	if t.flags.attention == attentionEager || reference.DType(t.dtype) != reference.BFloat16 {
-		return reference.New(t.ckpt, opts...)
-	}
-	e, err := reference.New(t.ckpt, append(opts[:len(opts):len(opts)], reference.WithFusedAttention())...)
-	var unsupported *engine.UnsupportedError
-	if t.flags.attention == "" && errors.As(err, &unsupported) {
-		return reference.New(t.ckpt, opts...)
-	}
-	return e, err
+	return reference.New(t.ckpt, opts...)
 }

@@ -14,11 +14,10 @@ import (
 // load uploads the weights, and says how long that took.
 func (t *tracing) load() (float64, error) {
 	start := time.Now()
-	e, err := t.newEngine()
-	if err != nil {
+	var err error
+	if t.engine, err = t.start(); err != nil {
 		return 0, err
 	}
-	t.engine = e
 	if t.flags.report != "" {
 		if err := t.startReport(); err != nil {
 			return 0, err

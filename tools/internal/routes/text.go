@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -8,8 +9,9 @@ import (
 	"github.com/plumbline-go/plumbline/golden/trace"
 )
 
-// Names are what a report calls the two arithmetics.
-type Names struct{ Judged, Reference string }
+// Names are what a report calls the two runs, and the one that the band was measured
+// in; Noise is the judged one where it is empty.
+type Names struct{ Judged, Reference, Noise string }
 
 // Bin counts the rows whose margin lies in a range.
 type Bin struct {
@@ -104,14 +106,14 @@ func (r *Report) histogram() string {
 // verdict is a paragraph on what differs.
 func (r *Report) verdict(n Names) string {
 	t := &r.All
-	s := fmt.Sprintf("%s chooses the experts of %s in %d of %d rows, others in %d: %d TIE, %d FLIP.", n.Judged, n.Reference, t.Match, t.Judged(), t.Tie+t.Flip, t.Tie, t.Flip)
+	s := fmt.Sprintf("Experts of %s and of %s: the same in %d of %d rows, others in %d: %d TIE, %d FLIP.", n.Judged, n.Reference, t.Match, t.Judged(), t.Tie+t.Flip, t.Tie, t.Flip)
 	if t.Unjudged > 0 {
-		s += fmt.Sprintf(" %d rows have no order of scores and aren't judged.", t.Unjudged)
+		s += fmt.Sprintf(" %s no order of scores and %s judged.", count(t.Unjudged, "row has", "rows have"), one(t.Unjudged, "isn't", "aren't"))
 	}
 	if t.NearTies > 0 {
-		s += fmt.Sprintf(" Of %d near ties %.1f %% have others.", t.NearTies, 100*t.NearTieRate())
+		s += fmt.Sprintf(" Of %s %.1f %% have others.", count(t.NearTies, "near tie", "near ties"), 100*t.NearTieRate())
 	}
-	return s + fmt.Sprintf(" Near is a margin within twice what %s is off by, 99th percentile of a gate's rows.", n.Judged)
+	return s + fmt.Sprintf(" Near is a margin within the band: %d times the 99th percentile of what margins are off by at a gate in %s.", multiple, cmp.Or(n.Noise, n.Judged))
 }
 
 // grid is the map: TIE and FLIP of each cell.
@@ -158,4 +160,14 @@ func cell(t *trace.RouteTally) string {
 		return fmt.Sprint(t.Tie)
 	}
 	return "."
+}
+
+// count is a number of things, one of which has another name.
+func count(n int, single, many string) string { return fmt.Sprintf("%d %s", n, one(n, single, many)) }
+
+func one(n int, single, many string) string {
+	if n == 1 {
+		return single
+	}
+	return many
 }
