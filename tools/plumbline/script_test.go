@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 //	tensors DIR SHIFT [INV]     write the tensors of small.json, or INV, with values up to 2*SHIFT off
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
-// that of the trained one, which has, and $GOLDEN what transformers made of it.
+// that of the trained one, which has, and $GOLDEN what transformers made of it. $MOE
+// is a small mixture of experts with a tokenizer, $BAREMOE the same one without.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -50,7 +51,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TRAINED", filepath.Join(root, "fixtures", "qwen2-trained"))
 			env.Setenv("GOLDEN", filepath.Join(root, "golden", "qwen2-trained"))
 			env.Setenv(modelEnv, "")
-			return nil
+			moe, bare := filepath.Join(env.WorkDir, ".moe"), filepath.Join(env.WorkDir, ".bare-moe")
+			env.Setenv("MOE", moe)
+			env.Setenv("BAREMOE", bare)
+			return errors.Join(writeMoE(moe, true), writeMoE(bare, false))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors,

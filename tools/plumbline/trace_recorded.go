@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -143,6 +145,9 @@ func (t *tracing) judgeRecorded(ctx context.Context, dir string, f recordedFlags
 	}
 	if t.flags.against == againstNone {
 		return nil, usageErrorf("--against: got none with --dtype %s, want a finer arithmetic", t.dtype)
+	}
+	if _, err := os.Stat(filepath.Join(dir, rawIndex)); err != nil {
+		return nil, fmt.Errorf("recorded tensors: %w", err)
 	}
 	var err error
 	if t.selection, err = trace.ReadSources(f.sources, t.plan, trace.SourceOptions{}); err != nil {
