@@ -9,7 +9,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-deepseek2 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,8 +73,11 @@ goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCE
 goldens-gemma4: $(GOLDENS_VENV)/installed ## the same for Gemma 4's attention tensors; ACCEPT=1 replaces, ROUNDING=1 allows another CPU's rounding
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/gemma4/record.py $(if $(ACCEPT),--accept,$(if $(ROUNDING),--rounding,--check))
 
-goldens-qwen3_5: $(GOLDENS_VENV)/installed ## the same for the Qwen3.5 hybrid, in float32 and bfloat16
+goldens-qwen3_5: $(GOLDENS_VENV)/installed ## the same for the Qwen3.5 hybrid, in float32 and bfloat16, and a teacher's targets
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/qwen3_5/record.py $(if $(ACCEPT),--accept,$(if $(ROUNDING),--rounding,--check))
+
+goldens-deepseek2: $(GOLDENS_VENV)/installed ## the same for DeepSeek-V2's tensors and routes, in float32 and bfloat16
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/deepseek2/record.py $(if $(ACCEPT),--accept,$(if $(ROUNDING),--rounding,--check))
 
 goldens-venv: $(GOLDENS_VENV)/installed ## install what the recorder of goldens needs
 
@@ -93,6 +96,7 @@ test-goldens: ## the recorder's logic that needs no torch
 test-goldens-torch: $(GOLDENS_VENV)/installed ## that the recorder's self-checks can fail
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/selfchecks_need_torch.py
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/tensorset/selfchecks_need_torch.py
+	$(GOLDENS_VENV)/bin/python -B tools/goldens/deepseek2/selfchecks_need_torch.py
 
 test-adapters-torch: $(GOLDENS_VENV)/installed ## what the transformers adapter dumps, against formulas by hand
 	cd tools/adapters/transformers && $(CURDIR)/$(GOLDENS_VENV)/bin/python -B selfchecks_need_torch.py

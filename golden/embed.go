@@ -47,6 +47,30 @@ func teacherFile(of func(*TeacherSet) ([]byte, error)) ([]byte, error) {
 	return of(set)
 }
 
+//go:embed deepseek2-seeded deepseek2-seeded.manifest.json deepseek2-seeded.manifest.json.sha256
+//go:embed deepseek2-bfloat16 deepseek2-bfloat16.manifest.json deepseek2-bfloat16.manifest.json.sha256
+//go:embed deepseek2-grouped deepseek2-grouped.manifest.json deepseek2-grouped.manifest.json.sha256
+//go:embed deepseek-gates deepseek-gates.manifest.json deepseek-gates.manifest.json.sha256
+var recordedRoutes embed.FS
+
+// DeepSeek2 returns the tensors and routes of the embedded DeepSeek-V2
+// checkpoint, recorded from transformers in float32, with the softmax scale of
+// the model's official file. Its inputs lie in package fixtures.
+var DeepSeek2 = sync.OnceValues(func() (*TensorSet, error) { return OpenTensors(recordedRoutes, "deepseek2-seeded") })
+
+// DeepSeek2BFloat16 returns those computed in bfloat16, whose router works in
+// float32, as float32 copies.
+var DeepSeek2BFloat16 = sync.OnceValues(func() (*TensorSet, error) { return OpenBFloat16Tensors(recordedRoutes, "deepseek2-bfloat16") })
+
+// DeepSeek2Grouped returns those of the checkpoint with a low rank for queries
+// and groups of experts, in float32.
+var DeepSeek2Grouped = sync.OnceValues(func() (*TensorSet, error) { return OpenTensors(recordedRoutes, "deepseek2-grouped") })
+
+// DeepSeekGates returns what the gates alone make of rows, in float32: cases
+// v2_groups and v3, with tensors hidden, router_logits, route_ids and
+// route_weights. A case has no tokens; its positions number the rows.
+var DeepSeekGates = sync.OnceValues(func() (*TensorSet, error) { return OpenTensors(recordedRoutes, "deepseek-gates") })
+
 // Trained returns the goldens of the embedded trained checkpoint, recorded from
 // transformers. Its inputs lie in package fixtures.
 var Trained = sync.OnceValues(func() (*Set, error) { return Open(recorded, "qwen2-trained") })

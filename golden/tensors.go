@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
@@ -46,9 +47,15 @@ type TensorCase struct {
 	ForcedIDs []int `json:"forced_ids"`
 	OutputIDs []int `json:"output_ids"`
 	// Positions are those of the tensors' rows, in the prompt followed by the
-	// forced tokens. "logits" has one row per forced token instead.
-	Positions []int  `json:"positions"`
-	Why       string `json:"why"`
+	// forced tokens. "logits" has one row per forced token instead, and routes
+	// (blocks.N.router_logits, route_ids, route_weights) have one per position run:
+	// what another run has to be forced to.
+	Positions []int `json:"positions"`
+	// Start is how many masked pads lay before the prompt, and the position of its
+	// first token; Batch names the cases that ran together.
+	Start int    `json:"start,omitempty"`
+	Batch string `json:"batch,omitempty"`
+	Why   string `json:"why"`
 	// Tensors are [rows][width] by the name of a probe.
 	Tensors map[string][][]float32 `json:"-"`
 }
@@ -164,8 +171,11 @@ func (s *TensorSet) Case(name string) (TensorCase, error) {
 	c.Tensors = map[string][][]float32{}
 	for _, t := range file.Tensors() {
 		rows := len(c.Positions)
-		if t.Name == "logits" {
+		switch {
+		case t.Name == "logits":
 			rows = len(c.OutputIDs)
+		case routed(t.Name):
+			rows = len(c.TokenIDs) + len(c.ForcedIDs) - 1
 		}
 		if len(t.Shape) != 2 || t.Shape[0] != rows || t.Shape[1] < 1 {
 			return c, fmt.Errorf("golden: %s: tensor %s: got shape %v, want %d rows", file.File(), t.Name, t.Shape, rows)
@@ -181,6 +191,12 @@ func (s *TensorSet) Case(name string) (TensorCase, error) {
 		c.Tensors[t.Name] = slices.Collect(slices.Chunk(all, t.Shape[1]))
 	}
 	return c, nil
+}
+
+// routed reports whether a tensor is a layer's router's.
+func routed(tensor string) bool {
+	layer, part, ok := strings.Cut(strings.TrimPrefix(tensor, "blocks."), ".")
+	return ok && layer != tensor && (part == "router_logits" || part == "route_ids" || part == "route_weights")
 }
 
 func (s *TensorSet) read(file string) ([]byte, error) {

@@ -45,7 +45,7 @@ def tap(model):
         for module, part in ((layer.self_attn.q_norm, "q"), (layer.self_attn.k_norm, "k"), (layer.self_attn.v_proj, "v")):
             taps.output(module, (n, part))
 
-    def rotated(both):
+    def rotated(_args, both):
         for part, value in zip(("q_rope", "k_rope"), both):
             taps.keep((running[-1], part), value.transpose(1, 2))
 

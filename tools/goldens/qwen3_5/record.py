@@ -27,9 +27,9 @@ RECORDINGS = [
     recording.Recording(name, CHECKPOINT, COMMAND, HERE / "one_pass.py", recording.sources(HERE, without=TEACHER_ONLY))
     for name in one_pass.DTYPES
 ]
-RECORDINGS.append(
-    targets.Targets("qwen3_5-teacher", CHECKPOINT, COMMAND, HERE / "teacher.py", recording.sources(HERE, without=("prompts.json", "power.py")))
-)
+TENSORS_ONLY = ("prompts.json", "power.py")
+SOURCES = recording.sources(HERE, without=TENSORS_ONLY)
+RECORDINGS.append(targets.Targets("qwen3_5-teacher", CHECKPOINT, COMMAND, HERE / "teacher.py", SOURCES))
 
 
 if __name__ == "__main__":

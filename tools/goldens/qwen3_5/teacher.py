@@ -26,6 +26,7 @@ MAGIC, ROW = b"hf2q-exact-teacher-targets-v1\0", b"ROW1"
 GREEDY = 32
 REQUIREMENTS = HERE.parent / "requirements.txt"
 DTYPE = "bfloat16"
+NAME = "huggingface_transformers.Qwen3_5ForConditionalGeneration, run by Plumbline's tools/goldens/qwen3_5/teacher.py"
 SUMMARY = "fixtures/qwen3_5-teacher/summary.json"
 
 
@@ -118,7 +119,7 @@ def evidence(reference, data, greedy, versions):
         },
         "greedy_trajectories": list(trajectories(plan, greedy)),
         "implementation": {
-            "name": "huggingface_transformers.Qwen3_5ForConditionalGeneration, run by Plumbline's tools/goldens/qwen3_5/teacher.py",
+            "name": NAME,
             "producer_sha256": hashing.sha256(Path(__file__).resolve()),
             "repository_url": "https://github.com/huggingface/transformers",
             "repository_commit": "v" + versions["transformers"],  # a wheel names no commit, only its release

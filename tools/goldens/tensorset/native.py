@@ -18,22 +18,21 @@ def settle():
     torch.backends.mkldnn.set_flags(False)
 
 
-def describe(dtype):
+def describe(dtype, **more):
     """The manifest's `arithmetic`."""
     import torch
 
     onednn = "on" if torch.backends.mkldnn.enabled else "off"
-    return {**arithmetic.describe(), "attention": ATTENTION, "dtype": dtype, "onednn": onednn}
+    return {**arithmetic.describe(), "attention": ATTENTION, "dtype": dtype, "onednn": onednn, **more}
 
 
-def load(kind, folder, dtype):
+def load(kind, folder, dtype, **more):
     """The checkpoint in a class of transformers; refused where the class doesn't take it as it is."""
     import torch
     from failure import Untrusted
 
-    model, info = kind.from_pretrained(
-        folder, local_files_only=True, dtype=getattr(torch, dtype), attn_implementation=ATTENTION, output_loading_info=True
-    )
+    options = {"attn_implementation": ATTENTION, "dtype": getattr(torch, dtype), "local_files_only": True, **more}
+    model, info = kind.from_pretrained(folder, output_loading_info=True, **options)
     wrong = {k: v for k, v in info.items() if v}
     if wrong:
         raise Untrusted(f"checkpoint: the model doesn't take it as it is: {wrong}")

@@ -26,6 +26,17 @@ def decode(model, ids, forced):
     return rows
 
 
+def padded(model, prompts, pad):
+    """The last logit row of each prompt, run as one batch: padded on the left, the padding masked, positions as they lie."""
+    import torch
+
+    longest = max(map(len, prompts))
+    rows = [[pad] * (longest - len(ids)) + ids for ids in prompts]
+    mask = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
+    out = model(input_ids=torch.tensor(rows), attention_mask=torch.tensor(mask), use_cache=False)
+    return out.logits[:, -1].clone()
+
+
 def case(entry, ids, forced, rows):
     """The case's JSON; the lowest index wins a tie."""
     chosen = [int(np.argmax(r.float().numpy())) for r in rows]

@@ -25,7 +25,8 @@ MEASURE = "largest relative L2 of a recorded row from the same row of a float64 
 @dataclass(frozen=True)
 class Recording:
     """One golden set. program, started with the scratch root, the checkpoint's path in it, the set's name and an empty
-    folder, fills that folder, facts.json included."""
+    folder, fills that folder, facts.json included. Where rounding may differ and choices is set, it gets the folder of the
+    recorded goldens too, and makes the choices that are recorded there."""
 
     name: str
     checkpoint: str
@@ -34,6 +35,7 @@ class Recording:
     sources: tuple
     schema: str = provenance.SCHEMA
     measure: str = MEASURE
+    choices: bool = False
 
     @property
     def goldens(self):
@@ -67,8 +69,7 @@ class Recording:
 def sources(folder, without=()):
     """What a set's bytes come from: the family's own modules and prompts, and the shared modules."""
     own = [p for p in [*folder.glob("*.py"), *folder.glob("*.json")] if p.name not in (*without, "pins.json")]
-    shared = [p for p in HERE.glob("*.py") if not p.name.startswith("selfchecks")]
-    return tuple([*own, *shared, *SHARED])
+    return tuple([p for p in [*own, *HERE.glob("*.py")] if not p.name.startswith("selfchecks")] + SHARED)
 
 
 def child(argv):
@@ -81,16 +82,18 @@ def tree(folder):
     return {p.name: p.read_bytes() for p in sorted(folder.iterdir())} if folder.is_dir() else {}
 
 
-def passes(recording, scratch):
+def passes(recording, scratch, tolerant=False):
     """What two processes recorded alike."""
-    out = []
+    out, recorded = [], ROOT / recording.goldens
+    more = [str(recorded)] if tolerant and recording.choices and recorded.is_dir() else []
     for i in range(2):
         folder = scratch / f"{recording.name}.{i}"
         folder.mkdir()
-        child([str(recording.program), str(scratch), recording.checkpoint, recording.name, str(folder)])
+        child([str(recording.program), str(scratch), recording.checkpoint, recording.name, str(folder), *more])
         out.append(tree(folder))
     if out[0] != out[1]:
-        raise Failure("the two passes differ, so this is no golden: " + ", ".join(n for n in out[0] if out[0][n] != out[1].get(n)))
+        differ = sorted(n for n in out[0].keys() | out[1].keys() if out[0].get(n) != out[1].get(n))
+        raise Failure("the two passes differ, so this is no golden: " + ", ".join(differ))
     return out[0]
 
 
@@ -124,12 +127,12 @@ def without_values(data):
     return m
 
 
-def record(recording, model, scratch):
+def record(recording, model, scratch, tolerant):
     """Paths -> bytes of a set with its checkpoint and manifest; facts."""
     if not (scratch / recording.checkpoint).is_dir():
         child([str(model), str(scratch / recording.checkpoint)])
     inputs = recording.inputs(scratch)
-    files = passes(recording, scratch)
+    files = passes(recording, scratch, tolerant)
     checkpoint = tree(scratch / recording.checkpoint)
     facts = json.loads(files.pop("facts.json"))
     encoded = provenance.encode(recording.build(checkpoint, files, facts, inputs))
@@ -143,7 +146,7 @@ def run(recordings, model, args):
     everything, bad = {}, []
     with tempfile.TemporaryDirectory(prefix="goldens-") as scratch:
         for recording in recordings:
-            contents, facts = record(recording, model, Path(scratch))
+            contents, facts = record(recording, model, Path(scratch), args.rounding)
             for line in recording.summary(facts):
                 print(f"precision floor of {recording.name} {line} relative L2 from float64")
             everything |= contents
@@ -157,11 +160,12 @@ def run(recordings, model, args):
         print("check: every golden is reproduced")
 
 
-def pin(model, through):
+def pin(checkpoint, model, through):
     """Prints pins for what a forward runs through."""
     with tempfile.TemporaryDirectory() as scratch:
-        child([str(model), scratch])
-        seen = through(Path(scratch))
+        folder = Path(scratch) / checkpoint
+        child([str(model), str(folder)])
+        seen = through(folder)
     json.dump(installed.reference(sorted(seen)), sys.stdout, indent=1, sort_keys=True)
     print()
 
@@ -176,7 +180,7 @@ def main(argv, recordings, model, through, doc):
     if args.pin and any(os.environ.get(k) != v for k, v in arithmetic.ENVIRONMENT.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], arithmetic.environment(os.environ))
     try:
-        pin(model, through) if args.pin else run(recordings, model, args)
+        pin(recordings[0].checkpoint, model, through) if args.pin else run(recordings, model, args)
     except Failure as err:
         print(f"goldens: {err}", file=sys.stderr)
         return err.code

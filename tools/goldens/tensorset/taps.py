@@ -4,15 +4,16 @@ from failure import Failure
 
 
 class Taps:
-    """seen: (layer, part) -> list of rows; layer -1 is what lies outside the layers."""
+    """seen: (layer, part) -> per sequence of the batch a list of rows; layer -1 is what lies outside the layers."""
 
     def __init__(self):
         self.seen, self._handles, self._undo = {}, [], []
 
     def keep(self, key, value):
-        """value is [1, positions, …]."""
-        x = value[0].detach()
-        self.seen.setdefault(key, []).extend(x.reshape(x.shape[0], -1).float().clone())
+        """value is [batch, positions, …]."""
+        x = value.detach().flatten(2).float().clone()
+        for rows, more in zip(self.seen.setdefault(key, [[] for _ in x]), x, strict=True):
+            rows.extend(more)
 
     def output(self, module, key):
         def hook(_module, _args, out):
@@ -29,13 +30,17 @@ class Taps:
     def before(self, module, call):
         self._handles.append(module.register_forward_pre_hook(lambda _module, _args: call()))
 
+    def after(self, module, call):
+        """call is given what the module returns; what it returns itself, if anything, takes that place."""
+        self._handles.append(module.register_forward_hook(lambda _module, _args, out: call(out)))
+
     def function(self, owner, name, see):
-        """see(result) is told what each call of owner.name returns."""
+        """see(arguments, result) is told of each call of owner.name."""
         real = getattr(owner, name)
 
         def call(*args, **kw):
             out = real(*args, **kw)
-            see(out)
+            see(args, out)
             return out
 
         setattr(owner, name, call)
@@ -47,13 +52,13 @@ class Taps:
         for undo in self._undo:
             undo()
 
-    def at(self, positions, total):
-        """Tensor name -> float32 tensor of the rows at positions, out of total."""
+    def at(self, positions, total, sequence=0):
+        """Tensor name -> float32 tensor of a sequence's rows at positions, out of total."""
         import torch
 
         out = {}
-        for (layer, part), rows in self.seen.items():
-            name = part if layer < 0 else f"blocks.{layer}.{part}"
+        for (layer, part), batch in self.seen.items():
+            name, rows = part if layer < 0 else f"blocks.{layer}.{part}", batch[sequence]
             if len(rows) != total:
                 raise Failure(f"{name}: got {len(rows)} positions, want {total}")
             out[name] = torch.stack([rows[i] for i in positions])
