@@ -28,6 +28,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newMargins,
 	newSelftest,
 	newTargets,
+	newTrace,
 }
 
 // modelEnv stands in for --model.

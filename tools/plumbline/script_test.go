@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
 // $TEACHER holds a plan with target and evidence of no model, $PLAN is one for $MODEL.
+// that of the trained one, which has, and $GOLDEN what transformers made of it. $MOE
+// is a small mixture of experts with a tokenizer, $BAREMOE the same one without.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -53,7 +55,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TEACHER", filepath.Join(root, "golden", "teacher", "testdata", "case"))
 			env.Setenv("PLAN", filepath.Join(root, "tools", "plumbline", "testdata", "targets", "summary.json"))
 			env.Setenv(modelEnv, "")
-			return nil
+			moe, bare := filepath.Join(env.WorkDir, ".moe"), filepath.Join(env.WorkDir, ".bare-moe")
+			env.Setenv("MOE", moe)
+			env.Setenv("BAREMOE", bare)
+			return errors.Join(writeMoE(moe, true), writeMoE(bare, false))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors,

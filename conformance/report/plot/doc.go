@@ -1,4 +1,5 @@
-// Package plot draws what a comparison of layers over positions found, as SVG or
-// PNG: it is the only importer of gonum's plotting library. It takes plain numbers
-// and judges nothing.
+// Package plot draws what a comparison found, a figure for each layer and position or
+// for each place in a table, and how often figures were in which range, as SVG or PNG:
+// it is the only importer of gonum's plotting library. It takes plain numbers and
+// judges nothing.
 package plot

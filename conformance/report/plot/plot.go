@@ -171,8 +171,16 @@ func HeatMap(w io.Writer, f Format, g Grid) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
+	p := newPlot(g.Title, "decode step", "layer")
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks(len(g.Values), strconv.Itoa))
+	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(g.Steps), func(i int) string { return strconv.Itoa(g.Steps[i]) }))
+	return heat(w, f, p, g.Values, g.Quantity)
+}
+
+// heat draws values over a plot, and their scale beside it.
+func heat(w io.Writer, f Format, p *plot.Plot, values [][]float64, quantity string, over ...plot.Plotter) error {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, row := range g.Values {
+	for _, row := range values {
 		for _, z := range row {
 			if !math.IsNaN(z) && !math.IsInf(z, 0) {
 				low, high = min(low, z), max(high, z)
@@ -189,15 +197,13 @@ func HeatMap(w io.Writer, f Format, g Grid) error {
 	colours.SetMin(low)
 	colours.SetMax(high)
 
-	p := newPlot(g.Title, "decode step", "layer")
-	h := plotter.NewHeatMap(cells{g}, colours.Palette(255))
+	h := plotter.NewHeatMap(cells(values), colours.Palette(256)) // gonum 0.17.0 leaves the middle one of an odd number out
 	h.Min, h.Max = low, high
 	h.NaN, h.Underflow, h.Overflow = color.Gray{Y: 160}, color.Gray{Y: 160}, color.Black
 	p.Add(h)
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks(len(g.Values), strconv.Itoa))
-	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(g.Steps), func(i int) string { return strconv.Itoa(g.Steps[i]) }))
+	p.Add(over...)
 
-	scale := newPlot("", "", g.Quantity)
+	scale := newPlot("", "", quantity)
 	scale.Add(&plotter.ColorBar{ColorMap: colours, Vertical: true})
 	scale.HideX()
 	scale.Y.Padding = 0
@@ -215,11 +221,11 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// cells is a grid as the heat map asks for it: columns are positions.
-type cells struct{ Grid }
+// cells are rows of values as the heat map asks for them.
+type cells [][]float64
 
-func (c cells) Dims() (columns, rows int) { return len(c.Steps), len(c.Values) }
-func (c cells) Z(column, row int) float64 { return c.Values[row][column] }
+func (c cells) Dims() (columns, rows int) { return len(c[0]), len(c) }
+func (c cells) Z(column, row int) float64 { return c[row][column] }
 func (c cells) X(column int) float64      { return float64(column) }
 func (c cells) Y(row int) float64         { return float64(row) }
 
