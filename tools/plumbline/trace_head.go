@@ -70,7 +70,7 @@ func (t *tracing) model(ctx context.Context) (trace.Model, error) {
 	m.CheckpointIdentity = "sha256 of its files' hashes and names: " + hex.EncodeToString(identity.Sum(nil))
 	m.Architecture = architecture(path, t.ckpt.Arch().Family)
 	var cached bool
-	m.Repo, m.Revision, cached = repository(path)
+	m.Repo, m.Revision, cached = hubRepository(path)
 	m.RevisionContract = canonical.Object(
 		canonical.Member{Key: "stand_in", Value: canonical.Bool(!cached)}, // no download that anybody vouches for
 		canonical.Member{Key: "revision", Value: canonical.String(m.Revision)},
@@ -140,9 +140,9 @@ func architecture(path, family string) string {
 	return family
 }
 
-// repository is the repository and the revision that a snapshot in the hub's cache
+// hubRepository is the repository and the revision that a snapshot in the hub's cache
 // lies under; else the folder's name.
-func repository(path string) (repo, revision string, cached bool) {
+func hubRepository(path string) (repo, revision string, cached bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		abs = path

@@ -389,11 +389,11 @@ func TestTraceSaysWhatRan(t *testing.T) {
 }
 
 func TestRepositoryOfACacheFolder(t *testing.T) {
-	repo, revision, cached := repository("/hub/models--deepseek-ai--DeepSeek-V2-Lite-Chat/snapshots/85864749cd61")
+	repo, revision, cached := hubRepository("/hub/models--deepseek-ai--DeepSeek-V2-Lite-Chat/snapshots/85864749cd61")
 	require.Equal(t, "deepseek-ai/DeepSeek-V2-Lite-Chat", repo)
 	require.Equal(t, "85864749cd61", revision)
 	require.True(t, cached)
-	repo, _, cached = repository("/models/mine")
+	repo, _, cached = hubRepository("/models/mine")
 	require.Equal(t, "mine", repo)
 	require.False(t, cached)
 }
