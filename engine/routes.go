@@ -17,6 +17,23 @@ type Routing struct {
 	Weights [][]float64
 }
 
+// Margins are by how much the last score that was high enough lies above the next
+// one, per row, for as many experts as were chosen: what a deviation must exceed
+// before another set is chosen. It is +Inf where no other expert can be chosen, and
+// says nothing of experts that were given to the router.
+func (r Routing) Margins() []float64 {
+	out := make([]float64, len(r.Scores))
+	for i, scores := range r.Scores {
+		sorted := slices.Sorted(slices.Values(scores))
+		slices.Reverse(sorted)
+		k := len(r.IDs[i])
+		if out[i] = math.Inf(1); k < len(sorted) && !math.IsInf(sorted[k], -1) {
+			out[i] = sorted[k-1] - sorted[k]
+		}
+	}
+	return out
+}
+
 // Routes are experts that a run is to use in place of those that its routers
 // choose, by decoder layer. What isn't in them is left to the routers.
 type Routes map[int]LayerRoutes

@@ -21,8 +21,9 @@ func masked(scores, keep *graph.Node) *graph.Node {
 
 // attention is what differs between attentions: what scores are multiplied by,
 // how many positions a query attends to, its own included, 0 for all, what is held
-// in the engine's dtype, also of what lies inside, scores and weights, and, where the
-// cache keeps something else, what makes keys and values of it (see layerGraphs.unfold).
+// in the engine's dtype, also of what lies inside: scores and weights, and, where
+// the cache keeps something else, what makes keys and values of it (see
+// layerGraphs.unfold).
 type attention struct {
 	rounder
 	inside rounder

@@ -153,6 +153,21 @@ func TestLatentDecodesMatchNaiveLoops(t *testing.T) {
 				got := decode(t, e, m.ids, engine.DecodeOptions{Forced: forced, Chunk: chunk})
 				m.nearLogits(t, e, fmt.Sprintf("chunk %d", chunk), got.Logits, want)
 			}
+			s, err := e.NewSession(len(m.ids) + len(forced))
+			require.NoError(t, err)
+			row, err := s.Prefill(bg, m.ids)
+			require.NoError(t, err)
+			session := [][]float64{wide(row)}
+			for _, id := range forced[:len(forced)-1] {
+				row, err := s.Step(bg, id)
+				require.NoError(t, err)
+				session = append(session, wide(row))
+			}
+			require.NoError(t, s.Close())
+			for i, row := range decode(t, e, m.ids, engine.DecodeOptions{Forced: forced}).Logits {
+				require.Equal(t, narrow(row), narrow(session[i]), "session, row %d", i)
+			}
+
 			prompts := [][]int{m.ids[:4], m.ids, {7}}
 			batch := [][]int{{1, 2, 3}, {5, 6, 7}, {9, 9, 0}}
 			for i, rows := range decodeBatch(t, e, prompts, batch) {

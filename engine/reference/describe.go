@@ -19,7 +19,7 @@ func (e *Engine) Describe() engine.Info {
 		Name: "plumbline-reference",
 		Version: fmt.Sprintf("gomlx %s, compute %s, backend %s, %s %s/%s, simd %s",
 			moduleVersion("github.com/gomlx/gomlx"), moduleVersion("github.com/gomlx/compute"),
-			e.set.backend, runtime.Version(), runtime.GOOS, runtime.GOARCH, simdLevel()) + e.attentionNote(),
+			e.set.backend, runtime.Version(), runtime.GOOS, runtime.GOARCH, simdLevel()) + e.scaleNote(),
 		Layers:      engine.LayersFloat32,
 		Logits:      engine.LogitsFloat32,
 		Weights:     string(e.set.dtype),

@@ -46,8 +46,8 @@
 //
 // # Limits and non-goals
 //
-// The families qwen2, llama and gemma4_text are implemented; any other is an
-// [engine.UnsupportedError]. The first two have full causal attention with the
+// The families qwen2, llama, gemma4_text, qwen3_5 and deepseek_v2 are implemented;
+// any other is an [engine.UnsupportedError]. The first two have full causal attention with the
 // default rotary embedding. Of Gemma 4 there is the text model: local layers with a
 // sliding window and global ones, with heads, head dimensions and rotary embeddings
 // of their own (proportional ones too), norms of q, k and v, values made of keys,
@@ -56,6 +56,25 @@
 // key. Its probes q, k and v are behind their norms, mlp_out is behind its post
 // norm, and resid_post is resid_mid + mlp_out times the layer's factor. A window is
 // a mask: the cache keeps all positions.
+//
+// Of DeepSeek-V2 there is all: latent attention with queries of a rank of their own
+// or without, YaRN, dense layers and layers with routed and shared experts, each of
+// its ways to choose them, and DeepSeek-V3's in its place; no biases, and nothing
+// else of a DeepSeek-V3. The formulas are those of the model's own file, of which
+// transformers' classes leave out mscale² in the softmax scale
+// ([WithTransformersScale]) and the normalisation of weights; [Engine.Describe] says
+// which scale there is. The cache keeps the normed latent row and the rotated key of
+// each position; keys and values of the heads are made of them anew in each step, as
+// the model's file does: nothing is absorbed into the queries. Probes q, k and v are
+// those of all heads; a rotary pair are neighbours, as in the checkpoint. A router
+// stays in float32 in [BFloat16], and the chosen experts' outputs are added up in
+// it. Latent rows are never quantised.
+//
+// Which experts run is decided on the host between two graphs, so that those that
+// nobody chose cost a row of the router; in the whole step, one graph, also a branch
+// that isn't taken. [Engine.Forced] gives a run experts in the place of those that its
+// routers choose, [Engine.RouteRows] routes given rows, [Router] without a model, and
+// [Engine.TraceBatch] shows every layer of a padded batch with its routes.
 //
 // With [WithKVCache] the cache of token-by-token runs is quantised: such an engine
 // is a candidate, to be held beside the dense one, and so is one in [BFloat16], which

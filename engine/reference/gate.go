@@ -47,13 +47,11 @@ func gate(e engine.Experts, logits, bias *graph.Node) routed {
 
 // expertScores are the scores that weights are made of, [T, experts].
 func expertScores(g engine.Gate, logits *graph.Node) *graph.Node {
-	scores := logits
+	r := rounder{g.Fault == engine.GateBFloat16}
 	if g.Scoring == engine.ScoringSigmoid {
-		scores = graph.Sigmoid(logits)
-	} else {
-		scores = softmax(logits)
+		return r.held(graph.Sigmoid(logits))
 	}
-	return rounder{g.Fault == engine.GateBFloat16}.held(scores)
+	return r.held(softmax(logits))
 }
 
 // expertWeights weighs the experts ids [T, k].

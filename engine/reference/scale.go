@@ -34,9 +34,9 @@ func (s softmaxScale) apply(a *engine.Arch) error {
 	return nil
 }
 
-// attentionNote says what attention scores are multiplied by, of a model where that
-// is in question.
-func (e *Engine) attentionNote() string {
+// scaleNote says what attention scores are multiplied by, of a model where that is
+// in question.
+func (e *Engine) scaleNote() string {
 	note := ", softmax scale 1/sqrt(d)"
 	switch {
 	case e.arch.Latent.KVRank == 0:

@@ -94,9 +94,7 @@ func modelTensors(a engine.Arch) []slot {
 		}
 		x := a.PerLayer[n].Experts
 		for i := range x.Count {
-			for _, s := range feedForwardSlots(layerPrefix(n)+expertPrefix(i), a.Hidden, x.Intermediate) {
-				all = append(all, s)
-			}
+			all = append(all, feedForwardSlots(layerPrefix(n)+expertPrefix(i), a.Hidden, x.Intermediate)...)
 		}
 	}
 	return all

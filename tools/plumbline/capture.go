@@ -42,8 +42,9 @@ output_ids, decoded, stop, and the line's other keys.
 --probes NAME,… writes places inside the model too, NAME.probes.safetensors: float32
 over all positions of the prompt and of the output but its last token, which is never
 run. The names are embed, final_norm, logits, and blocks.N.PART with PART attn_norm, q,
-k, v, q_rope, k_rope, attn_out, resid_mid, mlp_out or resid_post; blocks.*.PART stands
-for every layer's, "all" for every place but the logits.
+k, v, q_rope, k_rope, attn_out, resid_mid, mlp_out or resid_post, and of a layer with
+experts router_logits, router_scores, route_ids, route_weights or shared_out;
+blocks.*.PART stands for every layer's that has it, "all" for every place but the logits.
 
 Each case passes the three self-checks of plumbline layers; one that doesn't is
 not written, the others are, and the exit code is 2. The folder appears as a

@@ -30,6 +30,13 @@ func TestProbeNames(t *testing.T) {
 		require.NoError(t, err, list)
 		assert.Equal(t, want, got, list)
 	}
+	routed := arch
+	routed.PerLayer = []engine.LayerParams{{}, {Experts: engine.Experts{Count: 4, PerToken: 2}}}
+	got, err := parseProbes("blocks.*.route_ids", routed)
+	require.NoError(t, err)
+	require.Equal(t, []engine.Probe{"blocks.1.route_ids"}, got, "of the layers that have a router")
+	_, err = parseProbes("blocks.*.shared_out", routed)
+	require.ErrorContains(t, err, "the layer has no router")
 	all, err := parseProbes("all", arch)
 	require.NoError(t, err)
 	require.Len(t, all, 2*10+2) // ten parts a layer, embed and final_norm
@@ -81,6 +88,26 @@ func TestProbesAreHeldToTheCapture(t *testing.T) {
 			}
 			require.ErrorContains(t, err, tt.says)
 		})
+	}
+}
+
+// A score of -Inf is an expert that can't be chosen; anything else must be finite.
+func TestMaskedScoresAreProbes(t *testing.T) {
+	for name, c := range map[engine.Probe]struct {
+		x    float64
+		says string
+	}{
+		"blocks.0.router_scores": {math.Inf(-1), ""},
+		"blocks.1.router_scores": {math.Inf(1), "blocks.1.router_scores: position 0, channel 1: got +Inf"},
+		"blocks.0.router_logits": {math.Inf(-1), "blocks.0.router_logits: position 0, channel 1: got -Inf"},
+	} {
+		p := probing{name: {Rows: 1, Width: 2, Data: []float32{1, float32(c.x)}}}
+		_, err := captureProbes(t.Context(), p, []int{5}, nil, []engine.Probe{name}, [][]float64{{1}, {1}, {1}})
+		if c.says == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.says)
+		}
 	}
 }
 

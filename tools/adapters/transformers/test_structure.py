@@ -1,7 +1,7 @@
 import unittest
 
 from fakes import Config, Model, Module, ModuleList, llama_layer, modules
-from plumbline_hf import structure
+from plumbline_hf import probe_names, structure
 from plumbline_hf.problem import LayoutError
 
 
@@ -28,12 +28,13 @@ class Structure(unittest.TestCase):
         self.assertEqual(want, got)
         self.assertEqual((s.layers[0], "in", "layers.0"), s.places["embed"])
         self.assertEqual((s.norm, "out", "norm"), s.places["final_norm"])
-        self.assertEqual({"router_logits", "route_ids", "route_weights"}, {p.rpartition(".")[2] for p in s.missing})
+        self.assertEqual(set(probe_names.ROUTER), {p.rpartition(".")[2] for p in s.missing})
 
     def parts(self, layer, **more):
         s = structure.find(Model(2, layer, **more))
         self.assertFalse(set(s.places) & set(s.missing))
-        return s, {p.rpartition(".")[2]: why for p, why in s.missing.items() if p.startswith("blocks.0.") and "rout" not in p}
+        first = {p.removeprefix("blocks.0."): why for p, why in s.missing.items() if p.startswith("blocks.0.")}
+        return s, {part: why for part, why in first.items() if part not in probe_names.ROUTER}
 
     def test_fused_projections_are_named(self):
         s, missing = self.parts(lambda: Module(

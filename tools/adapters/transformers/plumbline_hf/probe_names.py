@@ -3,8 +3,8 @@
 from .problem import Problem
 
 PARTS = ("attn_norm", "q", "k", "v", "q_rope", "k_rope", "attn_out",
-         "router_logits", "route_ids", "route_weights", "resid_mid", "mlp_out", "resid_post")  # fmt: skip
-ROUTER = ("router_logits", "route_ids", "route_weights")
+         "router_logits", "router_scores", "route_ids", "route_weights", "shared_out", "resid_mid", "mlp_out", "resid_post")  # fmt: skip
+ROUTER = ("router_logits", "router_scores", "route_ids", "route_weights", "shared_out")  # only layers with experts have them
 STANDARD = ("k_rope", "v", "resid_mid", "resid_post")  # of what the gate asks a program for, beside embed
 STREAM = ("resid_mid", "resid_post")
 

@@ -65,7 +65,7 @@ def find(model):
     s.places["logits"] = None
     for probe in every(n):
         if probe not in s.places:
-            s.missing.setdefault(probe, "places of a router are not looked for")
+            s.missing.setdefault(probe, "places of a router and of its experts are not looked for")
     return s
 
 
