@@ -44,6 +44,18 @@
 // targets by checks of the reference. The target is streamed, and the reference run
 // along it with two rows in memory.
 //
+// # Routes and traces
+//
+// A flipped route hides every other fault: the row has other experts from there on. So
+// [Routes] are judged twice. By its own routes the reference has to choose what was
+// recorded wherever the margin is above what scores may be off by; another set below
+// that is a TIE, and what comes behind either is not judged. By the recorded routes,
+// forced on it, it has to have the recorded rows. A candidate is judged on its own
+// choices: the reference and the yardstick are run with those forced, so that every row
+// is compared, and the yardstick says how far scores move and how often near ties fall
+// otherwise. [Trace] is a trace document with the tokens and tensors that it was made
+// of; its checks say nothing of the model.
+//
 // # Limits and non-goals
 //
 // The package runs no model of its own: the reference engine, the yardstick

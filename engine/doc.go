@@ -4,7 +4,8 @@
 // test: a folder of dumps ([Dir]), a program ([Exec], [Protocol]) or a Go value
 // ([Func]). A [Reference] is the trusted float engine that runs in the same
 // process and can be asked for more than a dump holds: one layer on a given
-// input, a batched run, a second composition of the same arithmetic. A [Yardstick] is a
+// input, a batched run, a second composition of the same arithmetic; where the model has
+// routed experts, it is also [Routed] and can be told which to use. A [Yardstick] is a
 // second low-precision implementation; how far it strays from the reference
 // says how far an honest candidate of the same scheme may stray.
 //

@@ -29,6 +29,10 @@ func TestEmbeddedBindsEveryPart(t *testing.T) {
 			case c.Needs&(conformance.NeedTeacher|conformance.NeedTargetRows|conformance.NeedTargetWriter) != 0:
 				require.NotSame(t, cfg.Teacher, planted.Teacher, "%s: %s", c.ID, k.Mutant)
 				require.True(t, teachersDiffer(t, cfg.Teacher, planted.Teacher), "%s: %s", c.ID, k.Mutant)
+			case c.Needs&ofRoutes != 0:
+				require.True(t, routesDiffer(t, cfg.Routes, planted.Routes), "%s: %s", c.ID, k.Mutant)
+			case c.Needs&conformance.NeedTrace != 0:
+				require.NotSame(t, cfg.Trace, planted.Trace, "%s: %s", c.ID, k.Mutant)
 			case k.Side == conformance.SideReference:
 				require.NotEqual(t, cfg.Reference, planted.Reference, "%s: %s", c.ID, k.Mutant)
 			case c.ID == "Provenance":
@@ -55,7 +59,7 @@ func filesDiffer(t *testing.T, a, b conformance.Config) bool {
 	}
 	return a.Golden != b.Golden || len(a.Cases) != len(b.Cases) ||
 		!bytes.Equal(a.GoldenInputs.Prompts, b.GoldenInputs.Prompts) || !bytes.Equal(weights(a), weights(b)) ||
-		a.Teacher.Golden != b.Teacher.Golden || !bytes.Equal(a.Teacher.Plan, b.Teacher.Plan)
+		a.Routes != b.Routes || a.Teacher.Golden != b.Teacher.Golden || !bytes.Equal(a.Teacher.Plan, b.Teacher.Plan)
 }
 
 // teachersDiffer reports whether a fault was planted in a teacher: in one of its three
