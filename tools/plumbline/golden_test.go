@@ -52,6 +52,8 @@ func TestOutput(t *testing.T) {
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"logits-help", exitDone, []string{"logits", "--help"}},
+		{"trace-help", exitDone, []string{"trace", "--help"}},
+		{"trace-recorded-help", exitDone, []string{"trace", "recorded", "--help"}},
 		{"bisect", exitFails, []string{"bisect", "--ref", "ref", "--cand", "cand", "--groups", "groups.json", "--ratio-to", "control", "--ref-repeat", "twin"}},
 		{"inspect-folder", exitFails, []string{"inspect", "cand"}},
 		{"inspect-file", exitDone, []string{"inspect", "cand/paris.layers.bin"}},
