@@ -54,6 +54,8 @@ func TestOutput(t *testing.T) {
 		{"logits-help", exitDone, []string{"logits", "--help"}},
 		{"targets-help", exitDone, []string{"targets", "--help"}},
 		{"targets-verify-help", exitDone, []string{"targets", "verify", "--help"}},
+		{"trace-help", exitDone, []string{"trace", "--help"}},
+		{"trace-recorded-help", exitDone, []string{"trace", "recorded", "--help"}},
 		{"bisect", exitFails, []string{"bisect", "--ref", "ref", "--cand", "cand", "--groups", "groups.json", "--ratio-to", "control", "--ref-repeat", "twin"}},
 		{"inspect-folder", exitFails, []string{"inspect", "cand"}},
 		{"inspect-file", exitDone, []string{"inspect", "cand/paris.layers.bin"}},

@@ -34,7 +34,7 @@ arithmetic, so that no choice that differs hides anything behind it.
 Hidden rows: their relative L2 from --against's rows is held to twice that of --dtype's run,
 row by row, 99th percentile of a stage. Weights of experts likewise. Experts: sets, where
 another one than --dtype's run would choose is a TIE within the band and a FLIP above it;
-the band is twice what --dtype has margins off by (plumbline trace --help).
+the band is twice what scores at the edge of a choice are off by in --dtype's run.
 
 FOLDER has index.json, [{"file", "shape", "dtype", "tensor_sha256"}], and those files, raw and
 little-endian: hidden_STAGE_CONDITION_SCOPE.bin, route_ids_LAYER_CONDITION_SCOPE.bin,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/fixtures"
 	"github.com/plumbline-go/plumbline/golden/trace"
 )
 
@@ -483,4 +484,43 @@ func TestTraceReportOfOneRun(t *testing.T) {
 	require.Equal(t, "float64", r.Routes.Reference)
 	r = runTrace(t, dir, "model", "ids.jsonl", "c.json", "--report", filepath.Join(dir, "c"), "--dtype", "float64")
 	require.Empty(t, r.Routes.Reference)
+}
+
+// All of the embedded model's 27 layers and 26 gates; ids alone, since it has no
+// tokenizer. Some of its experts tie to the last bit, on purpose.
+func TestTraceOfTheEmbeddedModel(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), fixtures.DeepSeek2Model()))
+	variants := map[string]any{}
+	for c, condition := range trace.Standard().Conditions {
+		ids := []int{2 + c%4}
+		if condition.System {
+			ids = append(ids, 100, 101, 102)
+		}
+		start := len(ids)
+		var content []int
+		for i := range 20 {
+			content = append(content, start+i)
+			ids = append(ids, 11+i*i%500)
+		}
+		variants[condition.Name] = map[string]any{"token_ids": ids, "content_positions": content, "boundary_crossing_tokens": 0}
+	}
+	row, err := json.Marshal(map[string]any{"id": "a", "domain": "d", "text": "squares", "variants": variants})
+	require.NoError(t, err)
+	require.NoError(t, writeFile(filepath.Join(dir, "ids.jsonl"), row))
+	r := runTrace(t, dir, "model", "ids.jsonl", "a.json", "--report", filepath.Join(dir, "report"))
+	require.Equal(t, []int{27, 26, 20 * 8 * 26 * 6, 26 * 4 * (21 + 24)}, []int{r.Layers, r.Gates, int(r.Decisions), r.Routes.Rows})
+
+	d := readTrace(t, dir, "a.json")
+	shape := trace.Shape{Layers: 27, Hidden: 48, Experts: 16, TopK: 6}
+	for layer := range 26 {
+		shape.Gates = append(shape.Gates, layer+1)
+	}
+	problems, _ := trace.CheckShape(d, trace.Standard(), shape)
+	require.Empty(t, problems)
+	problems, _ = trace.CheckStatistics(d, trace.Rounding{})
+	require.Empty(t, problems)
+	page, err := os.ReadFile(filepath.Join(dir, "report", "trace.md"))
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^0  +[1-9][0-9]* `, string(page))
 }

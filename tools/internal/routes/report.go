@@ -37,7 +37,7 @@ type Report struct {
 	scoring trace.DType
 }
 
-// Noise is how far margins are off in the judged run at one gate, and the band that
+// Noise is how far scores are off in the judged run at one gate, as the band that
 // follows.
 type Noise struct {
 	// Rows is how many rows told.
@@ -68,12 +68,12 @@ func (r *Report) Gate(gate int, rows []Row) error {
 			return fmt.Errorf("routes: layer %d, row %d: got condition %d, %d and %d scores, %d experts, want those of the shape",
 				r.shape.Gates[gate], i, row.Condition, len(row.Reference), len(row.Judged), len(row.Route))
 		}
-		if n := r.marginError(row); !math.IsNaN(n) {
+		if n := r.scoreError(row); !math.IsNaN(n) {
 			noise = append(noise, n)
 		}
 	}
 	band := trace.TieBand{Routing: r.scoring, Measured: golden.Budget{
-		Source: "the margin's own error in the judged run, 99th percentile of the gate's rows", Multiple: multiple,
+		Source: "errors of the scores at the edge of the choice in the judged run, 99th percentile of the gate's rows", Multiple: multiple,
 		Why: "two scores, each off by as much, change places",
 	}}
 	if len(noise) > 0 {
@@ -91,20 +91,23 @@ func (r *Report) Gate(gate int, rows []Row) error {
 	return nil
 }
 
-// marginError is what the judged run has the reference's margin off by, NaN where
-// that is no number.
-func (r *Report) marginError(row Row) float64 {
+// scoreError is what the judged run has the two scores at the edge of the choice off
+// by, the larger of both; NaN where that is no number. Their difference would say less:
+// of two experts that are nearly one, it is small where every other is large.
+func (r *Report) scoreError(row Row) float64 {
 	k := r.shape.TopK
 	top := metric.TopN(row.Reference, k+1)
 	if r.Sole || len(top) <= k {
 		return math.NaN()
 	}
-	in, out := top[k-1], top[k]
-	e := math.Abs((row.Judged[in] - row.Judged[out]) - (row.Reference[in] - row.Reference[out]))
-	if math.IsInf(e, 0) { // one of them is in a group that the other run didn't choose
+	worst := 0.
+	for _, id := range top[k-1:] {
+		worst = math.Max(worst, math.Abs(row.Judged[id]-row.Reference[id])) // NaN stays
+	}
+	if math.IsInf(worst, 0) { // in a group that the other run didn't choose
 		return math.NaN()
 	}
-	return e
+	return worst
 }
 
 func (n *Noise) add(rows int, band float64) {

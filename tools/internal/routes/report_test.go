@@ -21,7 +21,7 @@ var plan = trace.Plan{
 var shape = trace.Shape{Layers: 4, Gates: []int{1, 3}, Hidden: 2, Experts: 4, TopK: 2}
 
 // rows are n rows of a condition with scores 8, 4, 3, 1, so with a margin of 1; in
-// the judged run the margin is off by err in each.
+// the judged run the score of the last one chosen is off by err in each.
 func rows(n, condition int, err float64) []routes.Row {
 	out := make([]routes.Row, n)
 	for i := range out {
@@ -30,7 +30,7 @@ func rows(n, condition int, err float64) []routes.Row {
 	return out
 }
 
-// The band is twice the 99th percentile of what margins are off by: 0.25 in 100 rows
+// The band is twice the 99th percentile of what scores are off by: 0.25 in 100 rows
 // gives 0.5, whatever one row more does.
 func TestVerdictsFollowTheBand(t *testing.T) {
 	r := routes.New(plan, shape, trace.Float32, false)
@@ -53,6 +53,17 @@ func TestVerdictsFollowTheBand(t *testing.T) {
 	require.Equal(t, 1, r.All.NearTies)
 	require.Equal(t, 3, r.Others.Judged())
 	require.Equal(t, []int{1, 3}, r.Gates())
+}
+
+// Two experts that are nearly one move together: their scores are off all the same.
+func TestTwinsDontNarrowTheBand(t *testing.T) {
+	r := routes.New(plan, shape, trace.Float32, false)
+	all := rows(100, 0, 0)
+	for i := range all {
+		all[i].Judged = []float64{8, 4.2, 3.25, 1}
+	}
+	require.NoError(t, r.Gate(0, all))
+	require.Equal(t, routes.Noise{Rows: 100, Smallest: 0.5, Largest: 0.5}, r.Noise[0])
 }
 
 // The band is that of the rows that came together.
@@ -130,7 +141,7 @@ margin below     rows  other experts
 2^0                 0              0
 2^1               158              1  ########################################
 
-Experts of bf and of f32: the same in 157 of 159 rows, others in 2: 1 TIE, 1 FLIP. 1 row has no order of scores and isn't judged. Of 1 near tie 100.0 % have others. Near is a margin within the band: 2 times the 99th percentile of what margins are off by at a gate in bf.
+Experts of bf and of f32: the same in 157 of 159 rows, others in 2: 1 TIE, 1 FLIP. 1 row has no order of scores and isn't judged. Of 1 near tie 100.0 % have others. Near is a margin within the band: 2 times what scores at its ends are off by at a gate in bf, 99th percentile.
 
 layer  rows     band    a  b
    01     0  0.0e+00    -  -
@@ -143,7 +154,7 @@ Cells: rows with other experts, TIE, then FLIP behind a plus.
 	}
 	require.Zero(t, strings.Count(page, "```")%2)
 	names.Noise = "two others"
-	require.Contains(t, r.Text(names), "at a gate in two others.")
+	require.Contains(t, r.Text(names), "at a gate in two others, 99th")
 }
 
 func TestRefusesRowsOfAnotherShape(t *testing.T) {

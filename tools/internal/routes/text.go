@@ -113,7 +113,7 @@ func (r *Report) verdict(n Names) string {
 	if t.NearTies > 0 {
 		s += fmt.Sprintf(" Of %s %.1f %% have others.", count(t.NearTies, "near tie", "near ties"), 100*t.NearTieRate())
 	}
-	return s + fmt.Sprintf(" Near is a margin within the band: %d times the 99th percentile of what margins are off by at a gate in %s.", multiple, cmp.Or(n.Noise, n.Judged))
+	return s + fmt.Sprintf(" Near is a margin within the band: %d times what scores at its ends are off by at a gate in %s, 99th percentile.", multiple, cmp.Or(n.Noise, n.Judged))
 }
 
 // grid is the map: TIE and FLIP of each cell.
