@@ -491,23 +491,7 @@ func TestTraceReportOfOneRun(t *testing.T) {
 func TestTraceOfTheEmbeddedModel(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), fixtures.DeepSeek2Model()))
-	variants := map[string]any{}
-	for c, condition := range trace.Standard().Conditions {
-		ids := []int{2 + c%4}
-		if condition.System {
-			ids = append(ids, 100, 101, 102)
-		}
-		start := len(ids)
-		var content []int
-		for i := range 20 {
-			content = append(content, start+i)
-			ids = append(ids, 11+i*i%500)
-		}
-		variants[condition.Name] = map[string]any{"token_ids": ids, "content_positions": content, "boundary_crossing_tokens": 0}
-	}
-	row, err := json.Marshal(map[string]any{"id": "a", "domain": "d", "text": "squares", "variants": variants})
-	require.NoError(t, err)
-	require.NoError(t, writeFile(filepath.Join(dir, "ids.jsonl"), row))
+	require.NoError(t, writeFile(filepath.Join(dir, "ids.jsonl"), embeddedSource(t, "a")))
 	r := runTrace(t, dir, "model", "ids.jsonl", "a.json", "--report", filepath.Join(dir, "report"))
 	require.Equal(t, []int{27, 26, 20 * 8 * 26 * 6, 26 * 4 * (21 + 24)}, []int{r.Layers, r.Gates, int(r.Decisions), r.Routes.Rows})
 
@@ -523,4 +507,26 @@ func TestTraceOfTheEmbeddedModel(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "report", "trace.md"))
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^0  +[1-9][0-9]* `, string(page))
+}
+
+// embeddedSource is a row of sources in ids of the embedded model's vocabulary.
+func embeddedSource(t testing.TB, id string) []byte {
+	t.Helper()
+	variants := map[string]any{}
+	for c, condition := range trace.Standard().Conditions {
+		ids := []int{2 + c%4}
+		if condition.System {
+			ids = append(ids, 100, 101, 102)
+		}
+		start := len(ids)
+		var content []int
+		for i := range 20 {
+			content = append(content, start+i)
+			ids = append(ids, 11+i*i%500)
+		}
+		variants[condition.Name] = map[string]any{"token_ids": ids, "content_positions": content, "boundary_crossing_tokens": 0}
+	}
+	row, err := json.Marshal(map[string]any{"id": id, "domain": "d", "text": "squares", "variants": variants})
+	require.NoError(t, err)
+	return append(row, '\n')
 }
