@@ -137,6 +137,15 @@ func TestADamagedTeacherIsNamed(t *testing.T) {
 	})
 	assert.Equal(t, "orphan", one(extra, model, plan).What)
 
+	// A manifest that doesn't name the target, and a folder without it, agree; it is missing all the same.
+	gone := damaged(func(f fs.FS) (fs.FS, error) {
+		return copied(f, func(m fstest.MapFS) { delete(m, "target.bin") })
+	})
+	m := *set.Manifest
+	m.Goldens.Files = map[string]golden.FileHash{"evidence.json": set.Manifest.Goldens.Files["evidence.json"]}
+	gone.Manifest = &m
+	assert.Equal(t, "goldens.files", one(gone, model, plan).What)
+
 	plan[rand.IntN(len(plan))] ^= 1
 	assert.Equal(t, "fixtures/qwen3_5-teacher/summary.json", one(set, model, plan).File)
 	flipped, err := mutant.FlipBit(model, "model.safetensors", 12345)
