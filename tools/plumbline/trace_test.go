@@ -131,7 +131,7 @@ func (f *fakeTracer) TraceBatch(_ context.Context, prompts [][]int, pad int, eac
 }
 
 // fakeTrace runs the command's inside on the fake, in a folder of its own.
-func traceOfFake(t *testing.T, ctx context.Context, f *fakeTracer, flags traceFlags) (dir string, err error) {
+func traceOfFake(ctx context.Context, t *testing.T, f *fakeTracer, flags traceFlags) (dir string, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	model := t.TempDir()
@@ -150,7 +150,7 @@ func traceOfFake(t *testing.T, ctx context.Context, f *fakeTracer, flags traceFl
 // of them left out; what is compared are the tokens within the text.
 func TestTraceTakesTheTokensOfEachCondition(t *testing.T) {
 	f := &fakeTracer{}
-	dir, err := traceOfFake(t, t.Context(), f, traceFlags{capturedAt: "then"})
+	dir, err := traceOfFake(t.Context(), t, f, traceFlags{capturedAt: "then"})
 	require.NoError(t, err)
 	d, err := trace.Read(filepath.Join(dir, "trace.json"))
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestABrokenTraceLeavesNothing(t *testing.T) {
 			report := filepath.Join(t.TempDir(), "report")
 			f := &fakeTracer{}
 			f.spoil = func(n int, s *engine.Stage) error { return spoil(cancel, n, s) }
-			dir, err := traceOfFake(t, ctx, f, traceFlags{report: report, against: againstNone})
+			dir, err := traceOfFake(ctx, t, f, traceFlags{report: report, against: againstNone})
 			require.Error(t, err)
 			require.ErrorContains(t, err, "nothing written")
 			if name == "interrupted" {
@@ -491,23 +491,7 @@ func TestTraceReportOfOneRun(t *testing.T) {
 func TestTraceOfTheEmbeddedModel(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), fixtures.DeepSeek2Model()))
-	variants := map[string]any{}
-	for c, condition := range trace.Standard().Conditions {
-		ids := []int{2 + c%4}
-		if condition.System {
-			ids = append(ids, 100, 101, 102)
-		}
-		start := len(ids)
-		var content []int
-		for i := range 20 {
-			content = append(content, start+i)
-			ids = append(ids, 11+i*i%500)
-		}
-		variants[condition.Name] = map[string]any{"token_ids": ids, "content_positions": content, "boundary_crossing_tokens": 0}
-	}
-	row, err := json.Marshal(map[string]any{"id": "a", "domain": "d", "text": "squares", "variants": variants})
-	require.NoError(t, err)
-	require.NoError(t, writeFile(filepath.Join(dir, "ids.jsonl"), row))
+	require.NoError(t, writeFile(filepath.Join(dir, "ids.jsonl"), embeddedSource(t, "a")))
 	r := runTrace(t, dir, "model", "ids.jsonl", "a.json", "--report", filepath.Join(dir, "report"))
 	require.Equal(t, []int{27, 26, 20 * 8 * 26 * 6, 26 * 4 * (21 + 24)}, []int{r.Layers, r.Gates, int(r.Decisions), r.Routes.Rows})
 
@@ -523,4 +507,26 @@ func TestTraceOfTheEmbeddedModel(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "report", "trace.md"))
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^0  +[1-9][0-9]* `, string(page))
+}
+
+// embeddedSource is a row of sources in ids of the embedded model's vocabulary.
+func embeddedSource(t testing.TB, id string) []byte {
+	t.Helper()
+	variants := map[string]any{}
+	for c, condition := range trace.Standard().Conditions {
+		ids := []int{2 + c%4}
+		if condition.System {
+			ids = append(ids, 100, 101, 102)
+		}
+		start := len(ids)
+		var content []int
+		for i := range 20 {
+			content = append(content, start+i)
+			ids = append(ids, 11+i*i%500)
+		}
+		variants[condition.Name] = map[string]any{"token_ids": ids, "content_positions": content, "boundary_crossing_tokens": 0}
+	}
+	row, err := json.Marshal(map[string]any{"id": id, "domain": "d", "text": "squares", "variants": variants})
+	require.NoError(t, err)
+	return append(row, '\n')
 }
