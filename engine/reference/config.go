@@ -35,6 +35,9 @@ func readConfig(file string, data []byte) (config, error) {
 	}
 	fam, ok := families[family]
 	if !ok {
+		fam, ok = textModels[family]
+	}
+	if !ok {
 		return config{}, &engine.UnsupportedError{What: fmt.Sprintf("%s: model_type %q", file, family), Why: knownFamilies}
 	}
 	r.family = fam

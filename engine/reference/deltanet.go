@@ -29,7 +29,7 @@ func deltaDims(d engine.DeltaNet) [][]int {
 	return [][]int{{d.Kernel, d.Channels()}, {d.ValueHeads, d.KeyDim, d.ValueDim}}
 }
 
-// empty is the state before the first position.
+// emptyState is the state before the first position.
 func (g *layerGraphs) emptyState(like *graph.Node, sequences int) deltaState {
 	zeros := func(dims []int) *graph.Node {
 		return graph.Zeros(like.Graph(), shapes.Make(like.DType(), append([]int{sequences}, dims...)...))
@@ -86,8 +86,10 @@ func (g *layerGraphs) convolve(x, w, state *graph.Node, late bool) (y, next *gra
 // d] each.
 type deltaHeads struct{ q, k, v *graph.Node }
 
-// heads takes x [B, T, C] apart. Queries and keys have the length 1, queries are
-// divided by sqrt(dk), and both are repeated for the value heads they serve.
+// deltaHeads takes x [B, T, C] apart. Queries and keys are repeated for the value
+// heads that they serve and get the length 1, and queries are divided by sqrt(dk). The
+// lengths are those of the repeated ones because transformers has them so: how torch
+// rounds a root depends on how many there are.
 func (g *layerGraphs) deltaHeads(x *graph.Node) deltaHeads {
 	d := g.arch.DeltaNet
 	b, t := x.Shape().Dimensions[0], x.Shape().Dimensions[1]

@@ -13,7 +13,8 @@
 // [Engine.CaptureMany] runs many prompts and computes their common prefixes once;
 // [Engine.Decode] goes on behind a prompt, run in one batch, in chunks or token by
 // token, greedily or along given tokens, and keeps every logit row;
-// [Engine.DecodeBatch] does so for several prompts as one padded batch.
+// [Engine.DecodeBatch] does so for several prompts as one padded batch; a [Session]
+// is a prompt as one batch and then a step for each token that its caller gives.
 // [Engine.CaptureProbes] keeps any place of the model at every position.
 // Weights are inputs of the graphs: one compiled layer graph serves all layers of
 // a kind, and the backend holds one copy of each weight. The embedding table stays in
@@ -56,6 +57,17 @@
 // key. Its probes q, k and v are behind their norms, mlp_out is behind its post
 // norm, and resid_post is resid_mid + mlp_out times the layer's factor. A window is
 // a mask: the cache keeps all positions.
+//
+// Of Qwen3.5 there is the text model, in a file of its own (qwen3_5_text) or as part
+// of the whole model, whose vision tower is left alone ([Checkpoint.Notes]); models
+// with experts are refused. Its linear layers are gated DeltaNets: by the recurrent
+// rule token by token, at a cost that doesn't depend on the position, and in chunks of
+// 64 where several positions run at once. What they keep is no cache of positions: it
+// is continued, copied whole where prefixes are shared, and never cut. They have no
+// probes q, k, v, q_rope and k_rope. attn_out is what the mixer's last projection gets:
+// behind the gate of attention, behind the gated norm of a DeltaNet. In bfloat16 the
+// recurrent state is rounded between two calls, as transformers' cache has it, and the
+// norm of queries and keys has the roots of torch's kernels for CPUs with AVX2.
 //
 // Of DeepSeek-V2 there is all: latent attention with queries of a rank of their own
 // or without, YaRN, dense layers and layers with routed and shared experts, each of

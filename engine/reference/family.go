@@ -37,7 +37,11 @@ type family struct {
 // apart is a part of a checkpoint that is no part of the text model.
 type apart struct{ prefix, what string }
 
-var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, "qwen3_5": qwen35, "qwen3_5_text": qwen35Text, deepseekV2: deepseek}
+var families = map[string]family{"qwen2": qwen2, "llama": llama, "gemma4_text": gemma4, "qwen3_5": qwen35, deepseekV2: deepseek}
+
+// textModels are the families of files that hold no more than the text model of
+// another family, under a model_type of its own.
+var textModels = map[string]family{"qwen3_5_text": qwen35Text}
 
 const knownFamilies = "the reference engine has qwen2, llama, gemma4_text, qwen3_5, qwen3_5_text and deepseek_v2 only"
 

@@ -133,9 +133,8 @@ func checkHeads(a engine.Arch, layer int, bad func(what, got, want string) error
 // to one elsewhere.
 func checkLinear(a engine.Arch, layer int, bad func(what, got, want string) error) error {
 	l, d, name := a.PerLayer[layer], a.DeltaNet, fmt.Sprintf("layer %d", layer)
-	hybrid := a.Family == "qwen3_5"
 	switch {
-	case !hybrid && (l.Linear || l.RotaryDim != 0 || l.GateMissing):
+	case a.Family != "qwen3_5" && (l.Linear || l.RotaryDim != 0 || l.GateMissing):
 		return bad(name, "a linear layer, a rotary part or a gate", "none, in the family "+a.Family)
 	case l.RotaryDim < 0 || l.RotaryDim > a.HeadDimOf(layer) || l.RotaryDim%2 != 0:
 		return bad(name, fmt.Sprintf("%d rotary channels", l.RotaryDim), fmt.Sprintf("an even number of at most %d", a.HeadDimOf(layer)))

@@ -97,7 +97,11 @@ func TestHybridMatchesNaiveLoops(t *testing.T) {
 	for name, w := range hybrids() {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, w)
-			for _, tokens := range []int{1, 2, 3, 5, 64, 65, 130} {
+			lengths := []int{3, 65}
+			if name == "mixed" {
+				lengths = []int{1, 2, 3, 5, 64, 65, 130}
+			}
+			for _, tokens := range lengths {
 				ids := prompt(tokens, w.arch.Vocab)
 				want := p.naive.rows(ids)
 				p.require(t, fmt.Sprintf("%d tokens", tokens), want, func(e *reference.Engine) [][]float64 { return capture(t, e, ids).Rows() })

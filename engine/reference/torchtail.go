@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -22,8 +20,8 @@ func (r rounder) rsqrt(x *graph.Node) *graph.Node {
 	size := x.Shape().Size()
 	flat := graph.Reshape(x, size)
 	once := r.held(graph.Rsqrt(flat))
-	twice := r.held(graph.Inverse(r.held(graph.Sqrt(flat))))
+	twice := r.held(graph.Reciprocal(r.held(graph.Sqrt(flat))))
 	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, size), 0)
-	left := graph.GreaterOrEqual(at, graph.Scalar(x.Graph(), dtypes.Int32, math.Floor(float64(size/torchStride))*torchStride))
+	left := graph.GreaterOrEqual(at, graph.Scalar(x.Graph(), dtypes.Int32, float64(size-size%torchStride)))
 	return graph.Reshape(graph.Where(left, twice, once), x.Shape().Dimensions...)
 }

@@ -11,12 +11,17 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// cacheGroup are the layers whose states have one shape, and so lie in one tensor
-// each of the whole-step graph, as do their rotary tables.
-type cacheGroup struct {
+// cacheShape is what makes the states and the rotary tables of layers fit into one
+// tensor each. Those of linear layers are all alike.
+type cacheShape struct {
 	linear                     bool
 	kvHeads, headDim, ropeDims int
-	layers                     []int
+}
+
+// cacheGroup are the layers of one shape.
+type cacheGroup struct {
+	cacheShape
+	layers []int
 }
 
 // cacheGroups are the groups of an architecture, in the order of their first
@@ -24,15 +29,13 @@ type cacheGroup struct {
 func cacheGroups(a engine.Arch) []cacheGroup {
 	var groups []cacheGroup
 	for n, l := range a.PerLayer {
-		own := cacheGroup{linear: l.Linear}
+		shape := cacheShape{linear: true}
 		if !l.Linear {
-			own = cacheGroup{kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), ropeDims: ropeOf(a, n).dim}
+			shape = cacheShape{kvHeads: a.KVHeadsOf(n), headDim: a.HeadDimOf(n), ropeDims: ropeOf(a, n).dim}
 		}
-		i := slices.IndexFunc(groups, func(g cacheGroup) bool {
-			return g.linear == own.linear && g.kvHeads == own.kvHeads && g.headDim == own.headDim && g.ropeDims == own.ropeDims
-		})
+		i := slices.IndexFunc(groups, func(g cacheGroup) bool { return g.cacheShape == shape })
 		if i < 0 {
-			i, groups = len(groups), append(groups, own)
+			i, groups = len(groups), append(groups, cacheGroup{cacheShape: shape})
 		}
 		groups[i].layers = append(groups[i].layers, n)
 	}

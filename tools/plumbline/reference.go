@@ -62,6 +62,9 @@ func (a *app) checkpoint() (*reference.Checkpoint, error) {
 	}
 	a.notUsed("config keys", ckpt.UnusedKeys())
 	a.notUsed("tensors", ckpt.UnusedTensors())
+	for _, note := range ckpt.Notes() {
+		a.warn("%s", note)
+	}
 	a.ckpt = ckpt
 	return ckpt, nil
 }
