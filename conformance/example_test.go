@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine/quant"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/fixtures"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 // An int8 engine in which layer 7 uses the gate projection for the up
@@ -106,4 +108,33 @@ func ExampleRegistry_Register() {
 	})
 	fmt.Println(err)
 	// Output: conformance: check AlwaysFine: no control: a check that cannot fail is not a check
+}
+
+// A teacher's files are judged beside the candidate.
+func ExampleTeacher() {
+	cfg, err := suite.Embedded()
+	if err != nil {
+		panic(err)
+	}
+	cfg.Only = []string{"PlanReceipts", "TargetFraming", "TargetFinite"}
+	// One value of the target that isn't finite.
+	data := make([]byte, cfg.Teacher.TargetBytes)
+	if _, err := cfg.Teacher.Target.ReadAt(data, 0); err != nil {
+		panic(err)
+	}
+	copy(data[len(data)-4:], []byte{0, 0, 0xC0, 0x7F})
+	cfg.Teacher.Target = bytes.NewReader(data)
+	rep, err := conformance.Evaluate(context.Background(), cfg)
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range rep.Checks {
+		fmt.Println(c.ID, c.Status, c.Findings)
+	}
+	fmt.Println(rep.Conclusion)
+	// Output:
+	// PlanReceipts pass []
+	// TargetFraming pass []
+	// TargetFinite fail [row 25: value 639 at byte 0x10A32: got 1, want 0 (a readable file), target.bin: dumpfmt: target file target.bin: row 25: value 639 at byte 0x10A32: got NaN, want a finite value]
+	// fails
 }

@@ -22,6 +22,8 @@ func TestAControlMustFailForItsReason(t *testing.T) {
 		{"another kind", at(KindFormat, 11), Control{Kind: KindDump, Layer: 11}, "another reason"},
 		{"another row", at(KindDump, 12), Control{Kind: KindDump, Layer: 11}, "another place"},
 		{"no place to be at", at(KindFormat, -1), Control{Kind: KindFormat, Layer: -1}, ""},
+		{"another finding", Result{Status: Fail, Findings: []Finding{{Metric: "receipt"}}}, Control{Metric: "prefix", Layer: -1}, "want prefix"},
+		{"the finding, and another", Result{Status: Fail, Findings: []Finding{{Metric: "receipt"}, {Metric: "prefix"}}}, Control{Metric: "prefix", Layer: -1}, ""},
 		{"a control that does not say", at(KindFormat, 3), Control{Layer: 11}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -35,15 +37,15 @@ func TestAControlMustFailForItsReason(t *testing.T) {
 	}
 }
 
-// TestEveryExactControlSaysItsReason: without a floor the kind is what tells the
-// planted fault from any other, except where a check has one way to fail.
+// TestEveryExactControlSaysItsReason: without a floor the kind, or what is found, tells
+// the planted fault from any other, except where a check has one way to fail.
 func TestEveryExactControlSaysItsReason(t *testing.T) {
 	for _, c := range Builtin().Checks() {
 		for _, k := range c.Controls {
 			if k.Side == SideSuite || k.Floor > 0 || k.Mutant == "shifted-index" {
 				continue
 			}
-			assert.NotEmpty(t, k.Kind, "%s on %s", c.ID, k.Mutant)
+			assert.NotEmpty(t, string(k.Kind)+k.Metric, "%s on %s", c.ID, k.Mutant)
 		}
 	}
 }

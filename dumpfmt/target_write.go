@@ -69,9 +69,6 @@ func (w *TargetWriter) writeRow(ordinal int, row []float32) error {
 	case len(row) != w.spec.Vocab:
 		return usageInt(op, fmt.Sprintf("length of row %d", ordinal), len(row), w.spec.Vocab)
 	}
-	if err := w.finite(row); err != nil {
-		return err
-	}
 	w.frame = w.spec.appendFrame(w.frame[:0], w.written)
 	if err := w.write(w.frame); err != nil {
 		return err
@@ -81,7 +78,14 @@ func (w *TargetWriter) writeRow(ordinal int, row []float32) error {
 		p = append([]byte(nil), p...)
 		swap4(p)
 	}
-	if err := w.write(p); err != nil {
+	// Hashing takes as long as all the rest. What it hashed of a bad row is of no file.
+	var hashed sync.WaitGroup
+	hashed.Go(func() { _, _ = w.hash.Write(p) })
+	defer hashed.Wait()
+	if err := w.finite(row); err != nil {
+		return err
+	}
+	if _, err := w.f.Write(p); err != nil {
 		return err
 	}
 	w.written++
@@ -103,16 +107,10 @@ func (w *TargetWriter) finite(row []float32) error {
 // isFinite reports whether a float32 is neither NaN nor infinite.
 func isFinite(bits uint32) bool { return bits&0x7f800000 != 0x7f800000 }
 
-// write hashes p while it is written.
+// write hashes and writes what isn't a row.
 func (w *TargetWriter) write(p []byte) error {
-	var hashed sync.WaitGroup
-	if len(p) < 4<<10 { // less work than to share it
-		_, _ = w.hash.Write(p)
-	} else {
-		hashed.Go(func() { _, _ = w.hash.Write(p) })
-	}
+	_, _ = w.hash.Write(p)
 	_, err := w.f.Write(p)
-	hashed.Wait()
 	return err
 }
 

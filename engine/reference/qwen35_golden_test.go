@@ -2,6 +2,7 @@ package reference_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -15,18 +16,77 @@ import (
 	"github.com/plumbline-go/plumbline/golden"
 )
 
-// goldenBudget is how many times the golden's own error from float64 at the place,
-// as its manifest has it from the recorder's own forward, a row may be away from the
-// golden. Two runs stray in independent directions, and the golden may be lucky: at
-// one place in some hundred, behind the norm of a state that holds little yet, its
-// error is a sixth of the engine's. In bfloat16 the emulation is at most twice the
-// golden's distance from float64 away from it: behind the first tie that falls
-// otherwise both are runs of the same arithmetic.
+// goldenBudget is how many times what a row strays from float64, see straying, it may
+// be away from the golden: two runs stray in independent directions. In bfloat16 that
+// is after the first tie that falls otherwise; before it they have the same bits.
 func goldenBudget(d reference.DType) float64 {
 	if d == reference.BFloat16 {
-		return 3
+		return 2
 	}
-	return 8
+	return 4
+}
+
+// straying is how far the rows of a place stray from float64, by position: what the
+// golden does there, by its manifest, or what the golden's error of the layer's input
+// makes of it, where that is more. A head whose query is nearly perpendicular to its
+// keys reads a small difference of large terms, and its norm brings that to the size
+// of the others: there a run is as far away as it happens to be, and the golden may
+// have been near by luck. All of it is measured in float64, from the golden's errors:
+// what the engine itself strays is no part of it.
+func straying(t testing.TB, exact *reference.Engine, c golden.TensorCase, floor func(place string) float64) func(p engine.Probe, pos int) float64 {
+	t.Helper()
+	const tries = 4
+	rng := rand.New(rand.NewPCG(1, 2))
+	amplified := map[engine.Probe][]float64{}
+	var rows [][]float64
+	for _, id := range append(slices.Clone(c.TokenIDs), c.ForcedIDs[:len(c.ForcedIDs)-1]...) {
+		row, err := exact.Embedding(id)
+		require.NoError(t, err)
+		rows = append(rows, row)
+	}
+	for n := range exact.Weights().Arch().Layers {
+		clean, err := exact.LayerAll(bg, n, rows, nil)
+		require.NoError(t, err)
+		for range tries {
+			moved, err := exact.LayerAll(bg, n, shaken(rng, rows, floor(string(engine.RowProbe(n)))), nil)
+			require.NoError(t, err)
+			for part, places := range clean {
+				p := engine.Block(n, part)
+				if amplified[p] == nil {
+					amplified[p] = make([]float64, len(places))
+				}
+				for pos, row := range places {
+					amplified[p][pos] = max(amplified[p][pos], relL2(moved[part][pos], row))
+				}
+			}
+		}
+		rows = clean[engine.PartResidPost]
+	}
+	return func(p engine.Probe, pos int) float64 {
+		stray := floor(string(p))
+		if of := amplified[p]; of != nil {
+			stray = max(stray, of[pos])
+		}
+		return stray
+	}
+}
+
+// shaken are rows, each moved by so much of its length in a random direction.
+func shaken(rng *rand.Rand, rows [][]float64, by float64) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, row := range rows {
+		moved := make([]float64, len(row))
+		var size, length float64
+		for k, v := range row {
+			moved[k] = rng.NormFloat64()
+			size, length = size+moved[k]*moved[k], length+v*v
+		}
+		for k, v := range row {
+			moved[k] = v + by*math.Sqrt(length/size)*moved[k]
+		}
+		out[i] = moved
+	}
+	return out
 }
 
 var qwen35Checkpoint = sync.OnceValues(func() (*reference.Checkpoint, error) {
@@ -117,11 +177,11 @@ func (r hybridRun) rowsOf(p engine.Probe, positions []int, batch bool) (rows [][
 
 // timesBound is how many times its bound the worst row of a place is away from the
 // golden.
-func (r hybridRun) timesBound(c golden.TensorCase, p engine.Probe, bound float64) (worst float64) {
+func (r hybridRun) timesBound(c golden.TensorCase, p engine.Probe, bound func(p engine.Probe, pos int) float64) (worst float64) {
 	for _, batch := range []bool{true, false} {
 		rows, of := r.rowsOf(p, c.Positions, batch)
 		for i, row := range rows {
-			if d := relL2(row, wide(c.Tensors[string(p)][of[i]])) / bound; !(d <= worst) {
+			if d := relL2(row, wide(c.Tensors[string(p)][of[i]])) / bound(p, c.Positions[of[i]]); !(d <= worst) {
 				worst = d
 			}
 		}
@@ -144,13 +204,17 @@ func recordedOf(a engine.Arch, c golden.TensorCase) []engine.Probe {
 func TestQwen35MatchesTransformers(t *testing.T) {
 	for d, open := range map[reference.DType]func() (*golden.TensorSet, error){reference.Float32: golden.Qwen35, reference.BFloat16: golden.Qwen35BFloat16} {
 		e := qwen35Engine(t, reference.WithDType(d))
+		exact, err := e.Float64()
+		require.NoError(t, err)
 		t.Run(string(d), func(t *testing.T) {
 			eachHybridCase(t, open, func(t *testing.T, c golden.TensorCase, floor func(string) float64) {
 				run := runHybrid(t, e, c)
+				stray := straying(t, exact.(*reference.Engine), c, floor)
+				bound := func(p engine.Probe, pos int) float64 { return goldenBudget(d) * stray(p, pos) }
 				probes := recordedOf(e.Weights().Arch(), c)
 				require.GreaterOrEqual(t, len(probes), 2+2*8)
 				for _, p := range probes {
-					if times := run.timesBound(c, p, goldenBudget(d)*floor(string(p))); !(times <= 1) {
+					if times := run.timesBound(c, p, bound); !(times <= 1) {
 						t.Errorf("%s: %s: %.2f times the bound", d, p, times)
 					}
 				}
@@ -228,6 +292,9 @@ func TestQwen35HasTransformersBits(t *testing.T) {
 func TestQwen35FaultsMiss(t *testing.T) {
 	clean := qwen35Engine(t)
 	a := clean.Weights().Arch()
+	exact, err := clean.Float64()
+	require.NoError(t, err)
+	strays := map[string]func(p engine.Probe, pos int) float64{} // by case
 	for _, f := range []struct {
 		mutant string
 		layer  int
@@ -249,18 +316,25 @@ func TestQwen35FaultsMiss(t *testing.T) {
 		t.Run(f.mutant, func(t *testing.T) {
 			eachHybridCase(t, golden.Qwen35, func(t *testing.T, c golden.TensorCase, floor func(string) float64) {
 				place := engine.Block(f.layer, f.part)
+				if strays[c.Why] == nil {
+					strays[c.Why] = straying(t, exact.(*reference.Engine), c, floor)
+				}
 				got := probe(t, e, c.TokenIDs, c.ForcedIDs, engine.Probes(a)...)
+				times := func(p engine.Probe, i int) float64 {
+					pos := c.Positions[i]
+					return relL2(wide(got[p].Row(pos)), wide(c.Tensors[string(p)][i])) / (goldenBudget(reference.Float32) * strays[c.Why](p, pos))
+				}
 				for _, p := range recordedOf(a, c) {
 					if n, _, ok := p.Block(); ok && n < f.layer {
-						for i, pos := range c.Positions {
-							require.False(t, relL2(wide(got[p].Row(pos)), wide(c.Tensors[string(p)][i])) > goldenBudget(reference.Float32)*floor(string(p)), "%s: %s", f.mutant, p)
+						for i := range c.Positions {
+							require.LessOrEqual(t, times(p, i), 1.0, "%s: %s", f.mutant, p) // which NaN fails
 						}
 					}
 				}
 				var worst float64
 				for i, pos := range c.Positions {
 					if pos >= len(c.TokenIDs)-1+f.from {
-						worst = max(worst, relL2(wide(got[place].Row(pos)), wide(c.Tensors[string(place)][i]))/(goldenBudget(reference.Float32)*floor(string(place))))
+						worst = max(worst, times(place, i))
 					}
 				}
 				if !(worst >= 10) {
