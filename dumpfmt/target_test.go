@@ -66,6 +66,57 @@ func writeTarget(path string, o WriteOptions) (TargetSum, error) {
 	return w.Commit()
 }
 
+// writeBoth writes the target at path, and beside it a file with its hash.
+func writeBoth(path string, o WriteOptions, step func(string)) error {
+	o.step = func(s string) { step("target: " + s) }
+	w, err := createTarget(path, smallSpec, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Abort() }()
+	o.step = func(s string) { step("beside: " + s) }
+	beside, err := Create(path+".json", o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = beside.Abort() }()
+	for i, row := range targetRows {
+		if err := w.WriteRow(i, row); err != nil {
+			return err
+		}
+	}
+	return w.CommitWith(beside, func(sum TargetSum) ([]byte, error) { return []byte(hex.EncodeToString(sum.SHA256[:])), nil })
+}
+
+// Whatever ends it, two files that belong together are both there or neither.
+func TestTargetCommitWithLeavesBothOrNeither(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "target.bin")
+		for _, name := range []string{path, path + ".json"} {
+			appear := func(step string) {
+				if step == "beside: sync" {
+					require.NoError(t, os.WriteFile(name, []byte("theirs"), 0o600))
+				}
+			}
+			require.ErrorIs(t, writeBoth(path, WriteOptions{named: named}, appear), fs.ErrExist)
+			wantFile(t, name, []byte("theirs"))
+			require.NoError(t, os.Remove(name))
+			wantEmpty(t, dir)
+		}
+		w, err := createTarget(path, TargetSpec{Vocab: 1}, WriteOptions{named: named})
+		require.NoError(t, err)
+		beside, err := Create(path+".json", WriteOptions{named: named})
+		require.NoError(t, err)
+		no := errors.New("no text")
+		require.ErrorIs(t, w.CommitWith(beside, func(TargetSum) ([]byte, error) { return nil, no }), no)
+		wantEmpty(t, dir)
+		require.NoError(t, writeBoth(path, WriteOptions{named: named}, func(string) {}))
+		wantFile(t, path, unhex(t, targetHex))
+		wantFile(t, path+".json", []byte(targetSHA256))
+	}
+}
+
 func TestTargetIsWhatPythonWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "as the script does", "target.bin")
 	sum, err := writeTarget(path, WriteOptions{})
