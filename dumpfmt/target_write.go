@@ -100,7 +100,7 @@ func (w *TargetWriter) finite(row []float32) error {
 		if !isFinite(math.Float32bits(x)) {
 			off := w.spec.rowBytes()*int64(w.written) + int64(len(targetMagic)) + targetFrameBytes + 4*int64(i)
 			return &FormatError{File: w.f.path, Format: formatTarget, Offset: off,
-				What: fmt.Sprintf("row %d: value %d", w.written, i), Got: fmt.Sprint(x), Want: "a finite value", Note: "nothing is written"}
+				What: fmt.Sprintf("row %d: value %d", w.written, i), Got: fmt.Sprint(x), Want: "a finite value", Note: "nothing is written", Value: true}
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/golden/canonical"
 	"github.com/plumbline-go/plumbline/golden/teacher"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 type targetsFlags struct {
@@ -106,7 +107,7 @@ func runTargets(ctx context.Context, a *app, f targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	open := func(positions int) (teacher.Session, error) { return openSession(ref, positions) }
+	open := func(positions int) (teacher.Session, error) { return suite.OpenSession(ref, positions) }
 	evidence, err := a.writeTargets(ctx, plan, open, by, f)
 	if err != nil {
 		return err
