@@ -61,6 +61,9 @@ func (r *Report) wouldRun(id, needs string) string {
 		if strings.Contains(c.Reason, unknownArithmetic) {
 			return "needs an arithmetic that the gate can emulate, declared in engine.json: " + c.Reason
 		}
+		if strings.Contains(c.Reason, noEmulationFor) {
+			return "needs a model that the emulation knows, or a candidate in float32; here: " + c.Reason
+		}
 		return needs + "; here: " + c.Reason
 	}
 	return needs

@@ -368,8 +368,12 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 			return errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
 		}
 		yard, err := g.cfg.Yardstick.Emulate(ctx, a.scheme, ev.Case.TokenIDs)
-		if err != nil {
-			return fmt.Errorf("yardstick: %w", err)
+		if err = emulating(err); err != nil {
+			var none bool
+			if ev.NoProfile, none = noEmulation(err); none {
+				return nil
+			}
+			return err
 		}
 		t.yard = yard
 		if a.scheme.FloatWeights {

@@ -113,6 +113,10 @@ func (g *gatherer) logits(ctx context.Context, ev *Evidence, src engine.LogitSou
 	a := arithmeticOfLogits(ev.Declared)
 	t, factors, err := g.logitTruth(ctx, ev, a, output)
 	if err != nil {
+		var none bool
+		if ev.NoLogits, none = noEmulation(err); none {
+			return nil
+		}
 		return err
 	}
 	p := &LogitProfile{Factors: factors, Float: a.float, Unscaled: ev.Declared.Logits == engine.LogitsInt32, Told: f.Told != nil,
@@ -173,7 +177,7 @@ func (g *gatherer) logitTruth(ctx context.Context, ev *Evidence, a arithmetic, o
 	}
 	yard, err := g.cfg.Yardstick.EmulateLogits(ctx, a.scheme, ids, output)
 	if err != nil {
-		return logitTruth{}, Factors{}, fmt.Errorf("yardstick: %w", err)
+		return logitTruth{}, Factors{}, emulating(err)
 	}
 	return logitTruth{rows: rows, yard: yard}, g.budgets.Int8, nil
 }

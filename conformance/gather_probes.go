@@ -45,6 +45,10 @@ func (g *gatherer) probeProfile(ctx context.Context, ev *Evidence) error {
 	t.headDim, t.headMargin = ev.Arch.HeadDimOf, g.budgets.SwapMargin.Value
 	p, err := probeProfileOf(ctx, t, ev.Places, ev.Arch, ev.placesIDs)
 	if err != nil {
+		if why, none := noEmulation(err); none {
+			ev.NoProfile = why
+			return nil
+		}
 		return err
 	}
 	p.Prompt, p.Factors, p.SchemeUnknown = len(ev.Case.TokenIDs), factors, a.unknown
@@ -70,14 +74,14 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 			return nil, nil, err
 		}
 		own, err = yard.EmulateLayer(ctx, a.scheme, n, in, mid)
-		return want, own, err
+		return want, own, emulating(err)
 	}
 	t.embed = func(ctx context.Context, ids []int) (want, own [][]float64, err error) {
 		if want, err = embeddings(ref, ids); err != nil {
 			return nil, nil, err
 		}
 		own, err = yard.EmulateEmbedding(ctx, a.scheme, ids)
-		return want, own, err
+		return want, own, emulating(err)
 	}
 	factors := g.budgets.OwnRowsInt8
 	switch {

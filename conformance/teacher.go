@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/golden"
-	"github.com/plumbline-go/plumbline/golden/canonical"
 	"github.com/plumbline-go/plumbline/golden/teacher"
 )
 
@@ -42,12 +40,14 @@ type Teacher struct {
 // TeacherEvidence is what the plan, the target and the evidence are found to be.
 type TeacherEvidence struct {
 	// Plan is nil where it is refused: PlanErr is set for one that is no JSON, else
-	// PlanProblems are what is wrong.
+	// PlanProblems are what is wrong, as far as it was looked at: with PlanBrokeOff not
+	// to its end.
 	Plan         *teacher.Plan
 	PlanErr      error
 	PlanProblems []teacher.Problem
+	PlanBrokeOff bool
 	// NoTarget says why the target isn't judged. FramingErr is what is wrong with its
-	// framing, ValueErr with its values, looked at behind the framing.
+	// framing, ValueErr with its values; the first byte at fault decides which.
 	NoTarget             string
 	FramingErr, ValueErr error
 	// NoEvidence says why the evidence isn't judged. EvidenceErr is set for one that is
@@ -113,7 +113,7 @@ func (ev *TeacherEvidence) readPlan(t *Teacher) {
 	case err == nil:
 		ev.Plan = plan
 	case errors.As(err, &refused):
-		ev.PlanProblems = refused.Problems
+		ev.PlanProblems, ev.PlanBrokeOff = refused.Problems, refused.BrokeOff
 	default:
 		ev.PlanErr = err
 	}
@@ -130,43 +130,19 @@ func (ev *TeacherEvidence) readTarget(ctx context.Context, t *Teacher) error {
 		ev.NoTarget = "the plan is refused: nothing says what the target has to hold"
 		return nil
 	}
-	var err error
-	if ev.FramingErr, err = ofFormat(ev.framing(t)); err != nil || ev.FramingErr != nil {
-		return err
-	}
 	ev.argmax = make([]int, len(ev.Plan.Points))
 	sum, err := dumpfmt.VerifyTargetReader(ctx, t.Target, t.TargetBytes, t.TargetFile, ev.Plan.TargetSpec(), func(row, id int) { ev.argmax[row] = id })
-	if ev.ValueErr, err = ofFormat(err); err == nil && ev.ValueErr == nil {
-		ev.sum = &sum
-	}
-	return err
-}
-
-// framing holds everything but the values to the plan.
-func (ev *TeacherEvidence) framing(t *Teacher) error {
-	target, err := dumpfmt.NewTarget(t.Target, t.TargetBytes, t.TargetFile)
-	if err != nil {
+	content, err := ofFormat(err)
+	var format *dumpfmt.FormatError
+	switch {
+	case err != nil:
 		return err
-	}
-	bad := func(what, got, want string) error {
-		return &dumpfmt.FormatError{File: t.TargetFile, Format: "target file", Offset: dumpfmt.NoOffset, What: what, Got: got, Want: want, Note: "of the plan " + t.PlanFile}
-	}
-	for _, x := range []struct {
-		what      string
-		got, want int
-	}{{"rows", target.Rows(), len(ev.Plan.Points)}, {"vocabulary", target.Vocab(), ev.Plan.Vocab}} {
-		if x.got != x.want {
-			return bad(x.what, fmt.Sprint(x.got), fmt.Sprint(x.want))
-		}
-	}
-	for i, p := range ev.Plan.Points {
-		prefix, err := target.Prefix(i)
-		if err != nil {
-			return err
-		}
-		if got := teacher.Sum(prefix); got != p.PrefixSHA256 {
-			return bad(fmt.Sprintf("row %d: prefix hash", i), got.String(), p.PrefixSHA256.String())
-		}
+	case errors.As(content, &format) && format.Value:
+		ev.ValueErr = content
+	case content != nil:
+		ev.FramingErr = content
+	default:
+		ev.sum = &sum
 	}
 	return nil
 }
@@ -190,22 +166,14 @@ func (ev *TeacherEvidence) readEvidence(t *Teacher) {
 		ev.NoEvidence = "the plan is refused: nothing says what the evidence has to name"
 		return
 	}
-	v, err := canonical.Parse(t.EvidenceFile, t.Evidence)
-	if err != nil {
-		ev.EvidenceErr = err
-		return
-	}
 	of := teacher.EvidenceOf{Plan: ev.Plan, Target: ev.sum}
 	if ev.sum != nil {
 		of.Argmax = ev.argmax
 	}
-	ev.EvidenceProblems = teacher.CheckEvidence(t.EvidenceFile, v, of)
-	if len(ev.EvidenceProblems) > 0 {
+	v, problems, err := teacher.CheckEvidenceBytes(t.EvidenceFile, t.Evidence, of)
+	ev.EvidenceProblems, ev.EvidenceErr = problems, err
+	if err != nil || len(problems) > 0 {
 		return
-	}
-	if want, err := teacher.EvidenceBytes(v); err == nil && !bytes.Equal(want, t.Evidence) {
-		ev.EvidenceProblems = []teacher.Problem{{Rule: teacher.RuleEvidence, File: t.EvidenceFile, Point: teacher.NoPoint, What: "the text",
-			Got: "another spelling", Want: "canonical JSON and a line break"}}
 	}
 	ev.greedy = map[int][]int{}
 	list, _ := v.Get("greedy_trajectories")

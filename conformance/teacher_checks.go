@@ -111,6 +111,9 @@ func targetFraming() *Check {
 				return &o
 			case ev.FramingErr != nil:
 				return unreadable(ev.targetFile, ev.FramingErr)
+			case ev.ValueErr != nil:
+				o := skip("a value isn't finite: the target file is read up to there")
+				return &o
 			}
 			o := pass()
 			return &o
@@ -194,7 +197,12 @@ func ofPlan(run *RunEvidence, rules []teacher.Rule) *Outcome {
 		o := skip("the plan can't be read")
 		return &o
 	}
-	return ofProblems(ev.PlanProblems, rules)
+	o := ofProblems(ev.PlanProblems, rules)
+	if o.Status == Pass && ev.PlanBrokeOff {
+		skipped := skip("the plan is refused before all of it was looked at")
+		return &skipped
+	}
+	return o
 }
 
 func ofProblems(problems []teacher.Problem, rules []teacher.Rule) *Outcome {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,8 +22,9 @@ type WriteOptions struct {
 	// IgnoreUmask gives the file Perm exactly.
 	IgnoreUmask bool
 
-	named bool         // tests: as where a file can't be without a name
-	step  func(string) // tests: called with what was just done
+	named bool                         // tests: as where a file can't be without a name
+	step  func(string)                 // tests: called with what was just done
+	link  func(*os.File, string) error // tests: names a file that has no name
 }
 
 // File is a file being written in its final folder: without a name where the
@@ -35,8 +37,10 @@ type File struct {
 	f         *os.File
 	buf       *bufio.Writer
 	err       error // what ended it; errFinished after Commit or Abort
+	finished  bool  // it is whole and synced, and a named one closed
 	done      bool  // the file has its final name
 	step      func(string)
+	name      func(*os.File, string) error // gives a file without a name one
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -50,7 +54,7 @@ func Create(path string, o WriteOptions) (*File, error) {
 			return nil, fmt.Errorf("dumpfmt: %w", &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist})
 		}
 	}
-	dir, base := filepath.Split(path)
+	dir, _ := filepath.Split(path)
 	if dir != "" {
 		if err := os.MkdirAll(filepath.Clean(dir), 0o777); err != nil {
 			return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
@@ -62,18 +66,16 @@ func Create(path string, o WriteOptions) (*File, error) {
 	if o.Perm == 0 {
 		o.Perm = 0o666
 	}
-	w := &File{path: path, overwrite: o.Overwrite, step: o.step}
+	if o.link == nil {
+		o.link = linkNameless
+	}
+	w := &File{path: path, overwrite: o.Overwrite, step: o.step, name: o.link}
 	if !o.Overwrite && !o.named {
 		w.f = openNameless(dir, o.Perm)
 	}
 	if w.f == nil {
-		var random [8]byte
-		_, _ = rand.Read(random[:]) // never fails, see crypto/rand
-		// The leading dot keeps a folder reader from seeing it; the cut keeps the
-		// name within what file systems allow.
-		w.tmp = dir + "." + base[:min(len(base), 100)] + ".tmp-" + hex.EncodeToString(random[:])
 		var err error
-		if w.f, err = os.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, o.Perm); err != nil {
+		if w.f, w.tmp, err = openNamed(path, o.Perm); err != nil {
 			return nil, fmt.Errorf("dumpfmt: create %s: %w", path, err)
 		}
 	}
@@ -85,6 +87,18 @@ func Create(path string, o WriteOptions) (*File, error) {
 	}
 	w.step("create")
 	return w, nil
+}
+
+// openNamed makes a file under a temporary name in path's folder.
+func openNamed(path string, perm fs.FileMode) (*os.File, string, error) {
+	dir, base := filepath.Split(path)
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
+	// The leading dot keeps a folder reader from seeing it; the cut keeps the
+	// name within what file systems allow.
+	tmp := dir + "." + base[:min(len(base), 100)] + ".tmp-" + hex.EncodeToString(random[:])
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	return f, tmp, err
 }
 
 // WriteFile writes data to path in one go.
@@ -107,6 +121,9 @@ func (f *File) Write(p []byte) (int, error) {
 	if f.err != nil {
 		return 0, f.wrap("write", f.err)
 	}
+	if f.finished {
+		return 0, f.wrap("write", errors.New("already finished"))
+	}
 	n, err := f.buf.Write(p)
 	if err != nil {
 		return n, f.fail("write", err)
@@ -117,6 +134,17 @@ func (f *File) Write(p []byte) (int, error) {
 // Commit syncs the file and gives it its final name. On an error there is no
 // file under that name that wasn't there before.
 func (f *File) Commit() error {
+	if err := f.finish(); err != nil {
+		return err
+	}
+	if err := f.link(); err != nil {
+		return err
+	}
+	return f.syncFolder()
+}
+
+// finish makes the file whole and syncs it; link is what is left to do.
+func (f *File) finish() error {
 	if f.err != nil {
 		return f.wrap("commit", f.err)
 	}
@@ -128,30 +156,72 @@ func (f *File) Commit() error {
 		return f.fail("sync", err)
 	}
 	f.step("sync")
+	if f.tmp != "" {
+		if err := f.f.Close(); err != nil {
+			return f.fail("close", err)
+		}
+		f.step("close")
+	}
+	f.finished = true
+	return nil
+}
+
+// link gives a finished file its final name.
+func (f *File) link() error {
+	if f.err != nil {
+		return f.wrap("commit", f.err)
+	}
 	if f.tmp == "" {
-		if err := linkNameless(f.f, f.path); err != nil {
+		err := f.name(f.f, f.path)
+		if err == nil {
+			f.err, f.done = errFinished, true
+			f.step("link")
+			_ = f.f.Close() // it is synced, and has its name
+			f.step("name")
+			return nil
+		}
+		if errors.Is(err, fs.ErrExist) {
 			return f.fail("link", err)
 		}
-		f.err, f.done = errFinished, true
-		f.step("link")
-		_ = f.f.Close() // it is synced, and has its name
-	} else if err := f.rename(); err != nil {
+		// Some file systems and sandboxes have such files, but no way to name them.
+		if err2 := f.copyNamed(); err2 != nil {
+			return f.fail("link", fmt.Errorf("%w; and as a copy: %w", err, err2))
+		}
+	}
+	if err := f.rename(); err != nil {
 		return err
 	}
 	f.step("name")
-	if err := syncDir(filepath.Dir(f.path)); err != nil {
-		return f.wrap("sync folder", err)
-	}
-	f.step("sync folder")
 	return nil
+}
+
+// copyNamed goes on with a copy that has a temporary name.
+func (f *File) copyNamed() error {
+	st, err := f.f.Stat()
+	if err != nil {
+		return err
+	}
+	to, tmp, err := openNamed(f.path, st.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	from := f.f
+	defer func() { _ = from.Close() }()
+	f.f, f.tmp = to, tmp // Abort removes it
+	if err := to.Chmod(st.Mode().Perm()); err != nil {
+		return err
+	}
+	if _, err := io.Copy(to, io.NewSectionReader(from, 0, st.Size())); err != nil {
+		return err
+	}
+	if err := to.Sync(); err != nil {
+		return err
+	}
+	return to.Close()
 }
 
 // rename gives the file its final name in place of the temporary one.
 func (f *File) rename() error {
-	if err := f.f.Close(); err != nil {
-		return f.fail("close", err)
-	}
-	f.step("close")
 	if f.overwrite {
 		if err := os.Rename(f.tmp, f.path); err != nil {
 			return f.fail("rename", err)
@@ -168,6 +238,15 @@ func (f *File) rename() error {
 	if err := os.Remove(f.tmp); err != nil {
 		return f.wrap("remove temporary file", err)
 	}
+	return nil
+}
+
+// syncFolder makes the final name durable.
+func (f *File) syncFolder() error {
+	if err := syncDir(filepath.Dir(f.path)); err != nil {
+		return f.wrap("sync folder", err)
+	}
+	f.step("sync folder")
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,41 @@ func TestCommitDoesNotOverwriteWhatAppeared(t *testing.T) {
 	_, err = f.Write([]byte("more"))
 	require.ErrorIs(t, err, fs.ErrExist)
 	require.NoError(t, f.Abort())
+}
+
+// Where a file without a name can't be given one, a copy is.
+func TestCommitWhereNothingCanBeNamedLater(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	refuse := func(*os.File, string) error { return syscall.EPERM }
+	o := WriteOptions{Perm: 0o640, IgnoreUmask: true, link: refuse}
+	data := strings.Repeat("0123456789", 1<<16)
+	require.NoError(t, WriteFile(path, []byte(data), o))
+	wantFile(t, path, []byte(data))
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o640), st.Mode())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+
+	// It is no way around what appeared meanwhile, nor is what doesn't work left.
+	require.NoError(t, os.Remove(path))
+	o.step = func(step string) {
+		if step == "sync" {
+			require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o666))
+		}
+	}
+	require.ErrorIs(t, WriteFile(path, []byte("ours"), o), fs.ErrExist)
+	wantFile(t, path, []byte("theirs"))
+	require.NoError(t, os.Remove(path))
+	wantEmpty(t, dir)
+	gone := filepath.Join(dir, "gone")
+	f, err := Create(filepath.Join(gone, "x"), WriteOptions{link: refuse})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(gone))
+	require.Error(t, f.Commit())
+	wantEmpty(t, dir)
 }
 
 func TestDanglingLinkCountsAsExisting(t *testing.T) {

@@ -25,6 +25,10 @@ const (
 // after Offset.
 const whatBytes = "bytes"
 
+// WhatFileType is the What of a [*FormatError] for a folder, a pipe or a device, which
+// isn't read.
+const WhatFileType = "file type"
+
 // NoOffset is the Offset of an error that concerns an absent element.
 const NoOffset = -1
 
@@ -40,6 +44,9 @@ type FormatError struct {
 	What, Want, Got string
 	// Note adds what helps to find the cause; may be empty.
 	Note string
+	// Value is true where a value of a target file's row is at fault, not what is
+	// around it.
+	Value bool
 }
 
 func (e *FormatError) Error() string {

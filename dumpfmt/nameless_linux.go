@@ -16,13 +16,14 @@ const (
 
 // openNameless opens a new file in dir that has no name, so that it is gone with
 // the process, however that ends. It returns nil where the file system has no such
-// files, or where it could not be named later.
+// files, or where it could not be named later. It can be read, so that a copy can be
+// named where it can't be after all.
 func openNameless(dir string, perm fs.FileMode) *os.File {
 	if dir == "" {
 		dir = "."
 	}
 	fd, err := retry(func() (int, error) {
-		return syscall.Open(dir, syscall.O_WRONLY|syscall.O_CLOEXEC|openTmpfile, uint32(perm.Perm()))
+		return syscall.Open(dir, syscall.O_RDWR|syscall.O_CLOEXEC|openTmpfile, uint32(perm.Perm()))
 	})
 	if err != nil {
 		return nil

@@ -45,7 +45,7 @@ func openSource(path, format string) (source, error) {
 
 func notRegular(path, format string, mode fs.FileMode) error {
 	return &FormatError{File: path, Format: format, Offset: NoOffset,
-		What: "file type", Got: mode.Type().String(), Want: "a regular file"}
+		What: WhatFileType, Got: mode.Type().String(), Want: "a regular file"}
 }
 
 func (s *source) close() error {

@@ -86,6 +86,65 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	}
 }
 
+// Of two files that belong together a killed writer leaves both, neither, or the first,
+// each of them whole; the first alone only right after it got its name.
+func TestKilledBetweenTwoFiles(t *testing.T) {
+	if path := os.Getenv(crashPath); path != "" {
+		_ = writeBoth(path, WriteOptions{named: os.Getenv(crashNamed) != ""}, func(step string) {
+			if step == os.Getenv(crashStep) {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		})
+		t.Fatal("not killed")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, named := range []string{"", "1"} {
+		var steps []string
+		require.NoError(t, writeBoth(filepath.Join(t.TempDir(), "target.bin"), WriteOptions{named: named != ""}, func(s string) { steps = append(steps, s) }))
+		first, second := slices.Index(steps, "target: link"), slices.Index(steps, "beside: link")
+		require.Less(t, slices.Index(steps, "beside: sync"), first, steps)
+		require.LessOrEqual(t, second-first, 2, "back to back: %s", steps)
+		nameless := named == "" && !slices.Contains(steps, "target: close")
+		for i, step := range steps {
+			if !strings.HasPrefix(step, "beside: ") && i < first {
+				continue // as of one file
+			}
+			t.Run("named="+named+"/"+step, func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "target.bin")
+				child := exec.CommandContext(t.Context(), self, "-test.run=^TestKilledBetweenTwoFiles$")
+				child.Env = append(os.Environ(), crashPath+"="+path, crashStep+"="+step, crashNamed+"="+named)
+				out, err := child.CombinedOutput()
+				require.Error(t, err)
+				status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
+				require.True(t, ok && status.Signaled() && status.Signal() == syscall.SIGKILL, "%v: %s", err, out)
+
+				want := map[string]string{}
+				if i >= first {
+					want["target.bin"] = string(unhex(t, targetHex))
+				}
+				if i >= second {
+					want["target.bin.json"] = targetSHA256
+				}
+				got := map[string]string{}
+				entries, err := os.ReadDir(dir)
+				require.NoError(t, err)
+				for _, e := range entries {
+					if !nameless && strings.Contains(e.Name(), ".tmp-") && e.Name()[0] == '.' {
+						continue
+					}
+					data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+					require.NoError(t, err)
+					got[e.Name()] = string(data)
+				}
+				require.Equal(t, want, got)
+			})
+		}
+	}
+}
+
 // Mode 0600 is neither widened nor narrowed by a umask.
 func TestTargetModeWhateverTheUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))

@@ -162,8 +162,8 @@ func (c *targetChecker) values(p []byte) (int, error) {
 	for i := range n {
 		bits := binary.LittleEndian.Uint32(q[4*i:])
 		if !isFinite(bits) {
-			return 0, c.src.broken(c.off+4*int64(i), fmt.Sprintf("row %d: value %d", c.row, c.index+i),
-				fmt.Sprint(math.Float32frombits(bits)), "a finite value")
+			return 0, &FormatError{File: c.src.file, Format: c.src.format, Offset: c.off + 4*int64(i), What: fmt.Sprintf("row %d: value %d", c.row, c.index+i),
+				Got: fmt.Sprint(math.Float32frombits(bits)), Want: "a finite value", Value: true}
 		}
 		if x := math.Float32frombits(bits); x > most {
 			best, most = c.index+i, x
@@ -189,5 +189,9 @@ func (c *targetChecker) end() error {
 	if c.row >= 0 {
 		where = fmt.Sprintf("in row %d of %d", c.row, len(c.spec.Prefixes))
 	}
-	return c.src.broken(size, "end of file", "the end "+where, fmt.Sprintf("%d bytes more", want-size))
+	more := "1 byte more"
+	if want-size > 1 {
+		more = itoa(want-size) + " bytes more"
+	}
+	return c.src.broken(size, "end of file", "the end "+where, more)
 }

@@ -2,9 +2,11 @@ package dumpfmt
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"math"
+	"os"
 	"strconv"
 	"sync"
 )
@@ -98,7 +100,7 @@ func (w *TargetWriter) finite(row []float32) error {
 		if !isFinite(math.Float32bits(x)) {
 			off := w.spec.rowBytes()*int64(w.written) + int64(len(targetMagic)) + targetFrameBytes + 4*int64(i)
 			return &FormatError{File: w.f.path, Format: formatTarget, Offset: off,
-				What: fmt.Sprintf("row %d: value %d", w.written, i), Got: fmt.Sprint(x), Want: "a finite value", Note: "nothing is written"}
+				What: fmt.Sprintf("row %d: value %d", w.written, i), Got: fmt.Sprint(x), Want: "a finite value", Note: "nothing is written", Value: true}
 		}
 	}
 	return nil
@@ -117,6 +119,58 @@ func (w *TargetWriter) write(p []byte) error {
 // Commit makes the file visible under its final name, and says what was written. Too
 // few rows are a *UsageError and leave nothing.
 func (w *TargetWriter) Commit() (TargetSum, error) {
+	sum, err := w.finish()
+	if err != nil {
+		return TargetSum{}, err
+	}
+	if err := w.f.link(); err != nil {
+		return TargetSum{}, err
+	}
+	if err := w.f.syncFolder(); err != nil {
+		return TargetSum{}, err
+	}
+	return sum, nil
+}
+
+// CommitWith is Commit together with a file that vouches for this one: text makes its
+// content of what was written. Both are whole and synced before either has its name,
+// and get them back to back, the target first: a process that is killed in between,
+// and nothing else, leaves the target alone. An error leaves neither.
+func (w *TargetWriter) CommitWith(beside *File, text func(TargetSum) ([]byte, error)) error {
+	err := w.commitWith(beside, text)
+	if err != nil {
+		_, _ = w.f.Abort(), beside.Abort()
+		for _, f := range []*File{w.f, beside} {
+			if f.done { // the other isn't, or may not last
+				err = errors.Join(err, os.Remove(f.path))
+			}
+		}
+	}
+	return err
+}
+
+func (w *TargetWriter) commitWith(beside *File, text func(TargetSum) ([]byte, error)) error {
+	sum, err := w.finish()
+	if err != nil {
+		return err
+	}
+	p, err := text(sum)
+	if err != nil {
+		return err
+	}
+	if _, err := beside.Write(p); err != nil {
+		return err
+	}
+	for _, do := range []func() error{beside.finish, w.f.link, beside.link, w.f.syncFolder, beside.syncFolder} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish is all of Commit but the name.
+func (w *TargetWriter) finish() (TargetSum, error) {
 	if w.err == nil && w.written != len(w.spec.Prefixes) {
 		w.err = usageInt("TargetWriter.Commit", "row count", w.written, len(w.spec.Prefixes))
 	}
@@ -124,7 +178,7 @@ func (w *TargetWriter) Commit() (TargetSum, error) {
 		_ = w.f.Abort()
 		return TargetSum{}, w.err
 	}
-	if err := w.f.Commit(); err != nil {
+	if err := w.f.finish(); err != nil {
 		return TargetSum{}, err
 	}
 	return TargetSum{w.spec.Size(), [sha256.Size]byte(w.hash.Sum(nil))}, nil

@@ -45,10 +45,9 @@ type Reference interface {
 	// LayerAll runs decoder layer n on the residual rows in, [positions][hidden],
 	// of the positions from 0 on, all in one pass: keys and values come from the
 	// same rows. The result has every part that the layer has, those of a router
-	// excepted. With
-	// mid, of the shape of in, the MLP half runs on those rows and not on the
-	// layer's own resid_mid: mlp_out and resid_post follow from mid, all other
-	// parts from in.
+	// excepted. With mid, of the shape of in, the MLP half runs on those rows and
+	// not on the layer's own resid_mid: mlp_out and resid_post follow from mid, all
+	// other parts from in.
 	LayerAll(ctx context.Context, n int, in, mid [][]float64) (LayerRun, error)
 	// Float64 returns the same model in float64 on the same graphs: the
 	// yardstick of float32 error. It is the receiver if that is float64.

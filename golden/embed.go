@@ -33,20 +33,6 @@ var Qwen35BFloat16 = sync.OnceValues(func() (*TensorSet, error) { return OpenBFl
 // fixtures.
 var Teacher = sync.OnceValues(func() (*TeacherSet, error) { return OpenTeacher(recordedHybrids, "qwen3_5-teacher") })
 
-// TeacherTarget returns the embedded teacher's target file, held to its hash.
-func TeacherTarget() ([]byte, error) { return teacherFile((*TeacherSet).Target) }
-
-// TeacherEvidence returns the embedded teacher's evidence, held to its hash.
-func TeacherEvidence() ([]byte, error) { return teacherFile((*TeacherSet).Evidence) }
-
-func teacherFile(of func(*TeacherSet) ([]byte, error)) ([]byte, error) {
-	set, err := Teacher()
-	if err != nil {
-		return nil, err
-	}
-	return of(set)
-}
-
 //go:embed deepseek2-seeded deepseek2-seeded.manifest.json deepseek2-seeded.manifest.json.sha256
 //go:embed deepseek2-bfloat16 deepseek2-bfloat16.manifest.json deepseek2-bfloat16.manifest.json.sha256
 //go:embed deepseek2-grouped deepseek2-grouped.manifest.json deepseek2-grouped.manifest.json.sha256

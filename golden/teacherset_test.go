@@ -45,7 +45,7 @@ func TestTheRecordedTeacherVerifies(t *testing.T) {
 	in := summary.ReferenceInput
 
 	// The framing that formats say, read here by hand.
-	target, err := golden.TeacherTarget()
+	target, err := set.Target()
 	require.NoError(t, err)
 	const magic = "hf2q-exact-teacher-targets-v1\x00"
 	require.True(t, bytes.HasPrefix(target, []byte(magic)))
@@ -72,7 +72,7 @@ func TestTheRecordedTeacherVerifies(t *testing.T) {
 	}
 	assert.Equal(t, 2, ties, "two points were chosen for their ties")
 
-	data, err := golden.TeacherEvidence()
+	data, err := set.Evidence()
 	require.NoError(t, err)
 	var evidence struct {
 		Reference string `json:"reference_input_sha256"`

@@ -17,9 +17,9 @@ const (
 	Float32 DType = "float32"
 	Float64 DType = "float64"
 	// BFloat16 is what transformers computes with dtype bfloat16 and eager attention
-	// ([WithFusedAttention] has the other):
-	// values are float32, rounded to bfloat16 wherever that run holds one in it. The
-	// weights are rounded too, which changes nothing in a bfloat16 checkpoint.
+	// ([WithFusedAttention] has the other): values are float32, rounded to bfloat16
+	// wherever that run holds one in it. The weights are rounded too, which changes
+	// nothing in a bfloat16 checkpoint.
 	BFloat16 DType = "bfloat16"
 )
 

@@ -254,8 +254,7 @@ func (c *Checkpoint) Arch() engine.Arch { return c.cfg.arch.Clone() }
 
 // Tensor implements [engine.Weights]. The tensors of a text model that is part of a
 // whole one go by the names that they have in a checkpoint of their own. The
-// checkpoint keeps no copy: each call
-// reads the file anew, so keep what you need again.
+// checkpoint keeps no copy: each call reads the file anew, so keep what you need again.
 func (c *Checkpoint) Tensor(name string) (engine.Tensor, error) {
 	sh, ok := c.where[name]
 	if !ok {

@@ -112,7 +112,9 @@ func TestExecuteWritesWhatPythonWrote(t *testing.T) {
 		DependencyLockSHA256: sumOf("modules"), GoVersion: "go1", FrameworkVersion: "none", Device: "paper", SourceDType: "eighths", Attention: "none", Cache: true,
 	})
 	require.NoError(t, err)
-	require.NoError(t, WriteEvidence(filepath.Join(dir, "made", "evidence.json"), evidence))
+	written, err := EvidenceBytes(evidence)
+	require.NoError(t, err)
+	require.NoError(t, dumpfmt.WriteFile(filepath.Join(dir, "made", "evidence.json"), written, dumpfmt.WriteOptions{Perm: 0o600}))
 	for path, want := range map[string]string{"target.bin": caseTarget, "made/evidence.json": caseEvidence} {
 		got, err := os.ReadFile(filepath.Join(dir, path))
 		require.NoError(t, err)
@@ -123,7 +125,6 @@ func TestExecuteWritesWhatPythonWrote(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), st.Mode())
 	}
-	require.ErrorIs(t, WriteEvidence(filepath.Join(dir, "made", "evidence.json"), evidence), os.ErrExist)
 
 	v, err := Verify(t.Context(), Files{Summary: caseSummary, Target: filepath.Join(dir, "target.bin"), Evidence: filepath.Join(dir, "made", "evidence.json")})
 	require.NoError(t, err)

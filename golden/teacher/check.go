@@ -18,7 +18,7 @@ func Read(path string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sound(Check(path, summary))
+	return sound(check(path, summary))
 }
 
 // Parse is [Read] of the bytes of a summary; name stands for the file in errors.
@@ -30,37 +30,43 @@ func Parse(name string, data []byte) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sound(Check(name, summary))
+	return sound(check(name, summary))
 }
 
-func sound(p *Plan, problems []Problem) (*Plan, error) {
-	if len(problems) > 0 {
-		return nil, &RefusedError{problems}
+func sound(c *planChecker) (*Plan, error) {
+	if len(c.problems) > 0 {
+		return nil, &RefusedError{c.problems, !c.whole || len(c.problems) == mostProblems}
 	}
-	return p, nil
+	return c.plan, nil
 }
 
 // Check returns the plan in a summary, or everything that is wrong with it: what the
 // script refuses, or dies of, in its order, then what only rules of our own refuse.
 // Of very many problems it keeps the first thousand.
 func Check(name string, summary canonical.Value) (*Plan, []Problem) {
-	c := &planChecker{checker: checker{file: name}, hash: newHasher(), plan: &Plan{File: name}}
-	c.run(summary)
-	slices.SortStableFunc(c.problems, func(a, b Problem) int {
-		return max(int(a.Script), int(Dies)) - max(int(b.Script), int(Dies))
-	})
+	c := check(name, summary)
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
 	return c.plan, nil
 }
 
+func check(name string, summary canonical.Value) *planChecker {
+	c := &planChecker{checker: checker{file: name}, hash: newHasher(), plan: &Plan{File: name}}
+	c.run(summary)
+	slices.SortStableFunc(c.problems, func(a, b Problem) int {
+		return max(int(a.Script), int(Dies)) - max(int(b.Script), int(Dies))
+	})
+	return c
+}
+
 // planChecker goes through a summary as the script does.
 type planChecker struct {
 	checker
 	hash *hasher
-	// plan is filled on the way.
-	plan *Plan
+	// plan is filled on the way; whole says that there was one to follow to its end.
+	plan  *Plan
+	whole bool
 
 	summary, input, source canonical.Value // source is the plan's own object
 	vocab                  int64
@@ -111,4 +117,5 @@ func (c *planChecker) run(summary canonical.Value) {
 	c.prompts(points, planAt.of(RulePrompt))
 	c.constants(at, planAt)
 	c.limits(at.of(RuleLimits), planAt.of(RuleLimits), points)
+	c.whole = true
 }

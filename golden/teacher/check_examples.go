@@ -73,7 +73,8 @@ func (c *planChecker) example(i int, example, receipts canonical.Value, hasRecei
 			if int64(n) < 0 || int64(n) > math.MaxUint32 {
 				script = Dies // hashing it
 			}
-			c.add(at.at(fmt.Sprintf("token_ids[%d]", j)), script, fmt.Sprint(n), fmt.Sprintf("0 to %d, the vocabulary", c.vocab-1))
+			list, _ := example.Get("token_ids")
+			c.add(at.at(fmt.Sprintf("token_ids[%d]", j)), script, spelled(list.Index(j)), fmt.Sprintf("0 to %d, the vocabulary", c.vocab-1))
 			break
 		}
 	}

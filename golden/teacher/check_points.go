@@ -41,12 +41,14 @@ func (c *planChecker) point(i int, v canonical.Value) {
 		return
 	}
 	p.Prefix = clamp(count)
+	member, _ := v.Get("prefix_token_count")
+	got := spelled(member)
 	switch n := int64(len(ids)); {
 	case count > n:
-		c.add(at.at("prefix_token_count"), Refuses, fmt.Sprint(count), fmt.Sprintf("1 to %d, the example's tokens", n))
+		c.add(at.at("prefix_token_count"), Refuses, got, fmt.Sprintf("1 to %d, the example's tokens", n))
 	default:
 		if count < 1 {
-			c.add(at.at("prefix_token_count"), Accepts, fmt.Sprint(count), fmt.Sprintf("1 to %d, the example's tokens", n))
+			c.add(at.at("prefix_token_count"), Accepts, got, fmt.Sprintf("1 to %d, the example's tokens", n))
 		}
 		c.prefix(v, at, p, scriptSlice(ids, count))
 	}

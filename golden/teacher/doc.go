@@ -14,7 +14,7 @@
 // [Execute] runs a plan on a [Session] in the script's schedule: one batched prefill
 // to an example's first point, single steps from there, 32 greedy tokens after a
 // generation prompt, the lowest id on ties. It holds one row at a time.
-// [NewEvidence] and [WriteEvidence] make the evidence, [Verify] holds a recorded target
+// [NewEvidence] and [EvidenceBytes] make the evidence, [Verify] holds a recorded target
 // and its evidence to a plan.
 //
 // # Limits and non-goals

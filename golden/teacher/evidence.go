@@ -90,13 +90,3 @@ func EvidenceBytes(evidence canonical.Value) ([]byte, error) {
 	}
 	return append(b, '\n'), nil
 }
-
-// WriteEvidence writes [EvidenceBytes] to a new file of mode 0600, in a folder that is
-// made where it is missing.
-func WriteEvidence(path string, evidence canonical.Value) error {
-	b, err := EvidenceBytes(evidence)
-	if err != nil {
-		return err
-	}
-	return dumpfmt.WriteFile(path, b, dumpfmt.WriteOptions{Perm: 0o600, IgnoreUmask: true})
-}

@@ -38,6 +38,20 @@ func CheckEvidence(name string, evidence canonical.Value, of EvidenceOf) []Probl
 	return c.problems
 }
 
+// CheckEvidenceBytes is [CheckEvidence] of the bytes of a file, which also have to be
+// those that a producer writes. A text that is no JSON is a [*canonical.SyntaxError].
+func CheckEvidenceBytes(name string, data []byte, of EvidenceOf) (canonical.Value, []Problem, error) {
+	v, err := canonical.Parse(name, data)
+	if err != nil {
+		return v, nil, err
+	}
+	problems := CheckEvidence(name, v, of)
+	if len(problems) == 0 {
+		problems = checkSpelling(name, data, v)
+	}
+	return v, problems, nil
+}
+
 func (c *evidenceChecker) run(v canonical.Value) {
 	at := place{rule: RuleEvidence, point: NoPoint, what: "the evidence"}
 	if v.Kind() != canonical.KindObject {

@@ -3,7 +3,6 @@ package teacher
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
@@ -131,6 +130,9 @@ func (p *Problem) Unwrap() error { return p.err }
 // problem is the one that the script would end on, where it has a check for any.
 type RefusedError struct {
 	Problems []Problem
+	// BrokeOff is true for a plan that can't be followed to its end, or has more
+	// problems than are kept: a rule without a problem may still be broken.
+	BrokeOff bool
 }
 
 func (e *RefusedError) Error() string {
@@ -143,17 +145,6 @@ func (e *RefusedError) Error() string {
 
 // Unwrap returns the first problem.
 func (e *RefusedError) Unwrap() error { return &e.Problems[0] }
-
-// OfRule returns the problems with some rules.
-func OfRule(problems []Problem, rules ...Rule) []Problem {
-	var of []Problem
-	for _, p := range problems {
-		if slices.Contains(rules, p.Rule) {
-			of = append(of, p)
-		}
-	}
-	return of
-}
 
 // Problems are what an error of [Read], [Parse] or [Verify] says is wrong with the
 // content of files: nil for an error about something else. file is the plan's, for

@@ -72,7 +72,7 @@ func Verify(ctx context.Context, f Files) (*Verification, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &RefusedError{problems}
+		return nil, &RefusedError{Problems: problems}
 	}
 	self, _ := value.Get(selfHashKey)
 	v.EvidenceSHA256, _ = parseSum(self)
@@ -87,16 +87,12 @@ func checkEvidenceFile(path string, of EvidenceOf) (canonical.Value, error) {
 	if err != nil {
 		return canonical.Value{}, err
 	}
-	v, err := canonical.Parse(path, data)
+	v, problems, err := CheckEvidenceBytes(path, data, of)
 	if err != nil {
 		return v, err
 	}
-	problems := CheckEvidence(path, v, of)
-	if len(problems) == 0 {
-		problems = checkSpelling(path, data, v)
-	}
 	if len(problems) > 0 {
-		return v, &RefusedError{problems}
+		return v, &RefusedError{Problems: problems}
 	}
 	return v, nil
 }
@@ -111,12 +107,14 @@ func asRefused(file string, rule Rule, err error) error {
 	switch {
 	case errors.As(err, &refused):
 		return err
+	case errors.As(err, &format) && format.What == dumpfmt.WhatFileType:
+		return err // nothing was read that could be refused
 	case errors.As(err, &syntax), errors.As(err, &size), errors.As(err, &format):
 		p := Problem{Rule: rule, File: file, Point: NoPoint, err: err}
 		if size != nil || syntax != nil && syntax.Own {
 			p.Script = Accepts
 		}
-		return &RefusedError{[]Problem{p}}
+		return &RefusedError{Problems: []Problem{p}}
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 // referenceOptions are --dtype and --backend.
 func (a *app) referenceOptions() ([]reference.Option, error) {
 	takes := a.dtypes
-	if takes == nil { // a test without flags
+	if takes == nil { // a command without modelFlag: targets
 		takes = dtypes()
 	}
 	dtype := reference.DType(a.dtype)

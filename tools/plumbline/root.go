@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,11 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 	if errors.As(err, &e) && e.err == nil {
 		return // the results have said it
 	}
-	fmt.Fprintf(a.stderr, "plumbline: %s\n", errorText(err))
+	text := errorText(err)
+	if errors.Is(err, context.Canceled) && cmd.Context() != nil && cmd.Context().Err() != nil {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+	}
+	fmt.Fprintf(a.stderr, "plumbline: %s\n", text)
 	var u *usageError
 	if errors.As(err, &u) {
 		fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
-// $TEACHER holds a plan with target and evidence of no model, $PLAN is one for $MODEL.
-// that of the trained one, which has, and $GOLDEN what transformers made of it. $MOE
-// is a small mixture of experts with a tokenizer, $BAREMOE the same one without.
+// $HYBRID and $DEEPSEEK are those of the seeded Qwen3.5 and DeepSeek-V2. $TEACHER holds a plan with target and evidence
+// of no model, $PLAN is one for $MODEL. $MOE is a small mixture of experts with a
+// tokenizer, $BAREMOE the same one without.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -50,6 +50,8 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("MODEL", filepath.Join(root, "fixtures", "qwen2-seeded"))
+			env.Setenv("HYBRID", filepath.Join(root, "fixtures", "qwen3_5-seeded"))
+			env.Setenv("DEEPSEEK", filepath.Join(root, "fixtures", "deepseek2-seeded"))
 			env.Setenv("TRAINED", filepath.Join(root, "fixtures", "qwen2-trained"))
 			env.Setenv("GOLDEN", filepath.Join(root, "golden", "qwen2-trained"))
 			env.Setenv("TEACHER", filepath.Join(root, "golden", "teacher", "testdata", "case"))

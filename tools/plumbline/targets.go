@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/golden/canonical"
 	"github.com/plumbline-go/plumbline/golden/teacher"
+	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
 type targetsFlags struct {
@@ -38,7 +39,10 @@ to the first point in one batch, then one by one; after a generation prompt 32 g
 id of equal logits, over any end of sequence. A logit that isn't finite ends the run.
 
 Neither file is ever written over another, and both are looked for before anything runs. Their folders are
-made. Mode is 0600. What is interrupted leaves nothing.
+made. Mode is 0600. Both are whole on the disk before either has its name; an error or an interrupt leaves
+neither. What kills the process between the two names (kill -9, loss of power) leaves a target without
+evidence, and elsewhere than on Linux a kill at any time may leave hidden temporary files, .NAME.tmp-…, as on
+file systems of Linux without files that have no name. They are in nobody's way but such a target is: remove it.
 
 --dtype bfloat16, the default, rounds as a bfloat16 run of transformers does.
 
@@ -103,7 +107,7 @@ func runTargets(ctx context.Context, a *app, f targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	open := func(positions int) (teacher.Session, error) { return openSession(ref, positions) }
+	open := func(positions int) (teacher.Session, error) { return suite.OpenSession(ref, positions) }
 	evidence, err := a.writeTargets(ctx, plan, open, by, f)
 	if err != nil {
 		return err
@@ -144,30 +148,16 @@ func (a *app) writeTargets(ctx context.Context, plan *teacher.Plan, open func(in
 		return evidence, fmt.Errorf("targets: nothing written: %w", err)
 	}
 	task.End()
-	sum, err := w.Commit()
+	err = w.CommitWith(ev, func(sum dumpfmt.TargetSum) (text []byte, err error) {
+		if evidence, err = teacher.NewEvidence(plan, sum, trajectories, by); err != nil {
+			return nil, err
+		}
+		return teacher.EvidenceBytes(evidence)
+	})
 	if err != nil {
 		return evidence, fmt.Errorf("targets: nothing written: %w", err)
 	}
-	if evidence, err = writeEvidence(ev, plan, sum, trajectories, by); err != nil {
-		// A target that nothing vouches for is in the way of the next run.
-		return evidence, fmt.Errorf("targets: nothing written: %w", errors.Join(err, os.Remove(f.target)))
-	}
 	return evidence, nil
-}
-
-func writeEvidence(to *dumpfmt.File, plan *teacher.Plan, sum dumpfmt.TargetSum, trajectories []teacher.Trajectory, by teacher.Implementation) (canonical.Value, error) {
-	evidence, err := teacher.NewEvidence(plan, sum, trajectories, by)
-	if err != nil {
-		return evidence, err
-	}
-	text, err := teacher.EvidenceBytes(evidence)
-	if err != nil {
-		return evidence, err
-	}
-	if _, err := to.Write(text); err != nil {
-		return evidence, err
-	}
-	return evidence, to.Commit()
 }
 
 // refusedPlan is exit 1 for a plan that was read and refused, with all that is wrong

@@ -62,8 +62,18 @@ func sessions(open func() (engine.Weights, error), d reference.DType) func(posit
 		if err != nil {
 			return nil, err
 		}
-		return e.NewSession(positions)
+		return OpenSession(e, positions)
 	}
+}
+
+// OpenSession is [reference.Engine.NewSession] as a teacher's session, nil beside an
+// error.
+func OpenSession(e *reference.Engine, positions int) (teacher.Session, error) {
+	s, err := e.NewSession(positions)
+	if err != nil {
+		return nil, err // a nil *Session would be no nil interface
+	}
+	return s, nil
 }
 
 // plantInTeacher plants a fault in a teacher's plan, in what was made for it, in its

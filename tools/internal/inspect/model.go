@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -25,12 +26,18 @@ type ModelReport struct {
 	DTypes map[string]int `json:"dtypes"`
 }
 
-// ModelConfig is what a config.json says about the shape.
+// ModelConfig is what a config.json says about the shape; of a model that has a text
+// model in it, what it says about that one.
 type ModelConfig struct {
 	Type   string `json:"model_type"`
 	Layers int    `json:"num_hidden_layers"`
 	Hidden int    `json:"hidden_size"`
 	Vocab  int    `json:"vocab_size"`
+}
+
+// or fills what c lacks from the text model's own config.
+func (c ModelConfig) or(text ModelConfig) ModelConfig {
+	return ModelConfig{cmp.Or(c.Type, text.Type), cmp.Or(c.Layers, text.Layers), cmp.Or(c.Hidden, text.Hidden), cmp.Or(c.Vocab, text.Vocab)}
 }
 
 // IsModel reports whether dir is a Hugging Face model folder: it has a
@@ -58,6 +65,13 @@ func Model(dir string) (*ModelReport, error) {
 	if err := json.Unmarshal(data, &r.ModelConfig); err != nil {
 		return nil, &MalformedError{File: path, Declared: "a model's config.json", Err: err}
 	}
+	var nested struct {
+		Text ModelConfig `json:"text_config"`
+	}
+	if err := json.Unmarshal(data, &nested); err != nil {
+		return nil, &MalformedError{File: path, Declared: "a model's config.json", Err: err}
+	}
+	r.ModelConfig = r.or(nested.Text)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
