@@ -146,12 +146,12 @@ func (m *RoutedModel) validate() error {
 	case len(m.routers()) == 0:
 		return errors.New("Arch has no layer with a router")
 	case m.Candidate != nil && (m.Candidate.Places == nil || m.Candidate.Yardstick == nil):
-		return errors.New("Candidate: got no Places or no Yardstick, want both")
+		return errors.New("got a Candidate without Places or Yardstick, want both")
 	}
 	for _, n := range m.routers() {
 		x := m.Arch.PerLayer[n].Experts
 		if x.Gate.Scoring == engine.ScoringSigmoid && len(m.Bias[n]) != x.Count {
-			return fmt.Errorf("Bias of layer %d: got %d values, want %d, those of its sigmoid gate", n, len(m.Bias[n]), x.Count)
+			return fmt.Errorf("layer %d: Bias: got %d values, want %d, those of its sigmoid gate", n, len(m.Bias[n]), x.Count)
 		}
 	}
 	return nil

@@ -130,7 +130,7 @@ func (f *fakeTracer) TraceBatch(_ context.Context, prompts [][]int, pad int, eac
 }
 
 // fakeTrace runs the command's inside on the fake, in a folder of its own.
-func traceOfFake(t *testing.T, ctx context.Context, f *fakeTracer, flags traceFlags) (dir string, err error) {
+func traceOfFake(ctx context.Context, t *testing.T, f *fakeTracer, flags traceFlags) (dir string, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	model := t.TempDir()
@@ -149,7 +149,7 @@ func traceOfFake(t *testing.T, ctx context.Context, f *fakeTracer, flags traceFl
 // of them left out; what is compared are the tokens within the text.
 func TestTraceTakesTheTokensOfEachCondition(t *testing.T) {
 	f := &fakeTracer{}
-	dir, err := traceOfFake(t, t.Context(), f, traceFlags{capturedAt: "then"})
+	dir, err := traceOfFake(t.Context(), t, f, traceFlags{capturedAt: "then"})
 	require.NoError(t, err)
 	d, err := trace.Read(filepath.Join(dir, "trace.json"))
 	require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestABrokenTraceLeavesNothing(t *testing.T) {
 			report := filepath.Join(t.TempDir(), "report")
 			f := &fakeTracer{}
 			f.spoil = func(n int, s *engine.Stage) error { return spoil(cancel, n, s) }
-			dir, err := traceOfFake(t, ctx, f, traceFlags{report: report, against: againstNone})
+			dir, err := traceOfFake(ctx, t, f, traceFlags{report: report, against: againstNone})
 			require.Error(t, err)
 			require.ErrorContains(t, err, "nothing written")
 			if name == "interrupted" {
