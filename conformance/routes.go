@@ -235,11 +235,14 @@ func (m *RoutedModel) runBatch(ctx context.Context, needs Need, b routedBatch, e
 func (m *RoutedModel) recorded(c golden.TensorCase) (engine.Routes, error) {
 	for _, n := range m.routers() {
 		x := m.Arch.PerLayer[n].Experts
-		for part, width := range map[engine.Part]int{engine.PartRouterLogits: x.Count, engine.PartRouteIDs: x.PerToken, engine.PartRouteWeights: x.PerToken} {
-			name := string(engine.Block(n, part))
+		for _, t := range []struct {
+			part  engine.Part
+			width int
+		}{{engine.PartRouterLogits, x.Count}, {engine.PartRouteIDs, x.PerToken}, {engine.PartRouteWeights, x.PerToken}} {
+			name := string(engine.Block(n, t.part))
 			rows := c.Tensors[name]
-			if len(rows) == 0 || len(rows[0]) != width {
-				return nil, fmt.Errorf("tensor %s: got no rows, or another width, want rows of %d", name, width)
+			if len(rows) == 0 || len(rows[0]) != t.width {
+				return nil, fmt.Errorf("tensor %s: got no rows, or another width, want rows of %d", name, t.width)
 			}
 		}
 	}
