@@ -146,12 +146,12 @@ func (m *RoutedModel) validate() error {
 	case len(m.routers()) == 0:
 		return errors.New("Arch has no layer with a router")
 	case m.Candidate != nil && (m.Candidate.Places == nil || m.Candidate.Yardstick == nil):
-		return errors.New("got a Candidate without Places or without Yardstick, want both")
+		return errors.New("got a Candidate without Places or Yardstick, want both")
 	}
 	for _, n := range m.routers() {
 		x := m.Arch.PerLayer[n].Experts
 		if x.Gate.Scoring == engine.ScoringSigmoid && len(m.Bias[n]) != x.Count {
-			return fmt.Errorf("layer %d: got a Bias of %d values, want %d, those of its sigmoid gate", n, len(m.Bias[n]), x.Count)
+			return fmt.Errorf("layer %d: Bias: got %d values, want %d, those of its sigmoid gate", n, len(m.Bias[n]), x.Count)
 		}
 	}
 	return nil
@@ -235,11 +235,14 @@ func (m *RoutedModel) runBatch(ctx context.Context, needs Need, b routedBatch, e
 func (m *RoutedModel) recorded(c golden.TensorCase) (engine.Routes, error) {
 	for _, n := range m.routers() {
 		x := m.Arch.PerLayer[n].Experts
-		for part, width := range map[engine.Part]int{engine.PartRouterLogits: x.Count, engine.PartRouteIDs: x.PerToken, engine.PartRouteWeights: x.PerToken} {
-			name := string(engine.Block(n, part))
+		for _, t := range []struct {
+			part  engine.Part
+			width int
+		}{{engine.PartRouterLogits, x.Count}, {engine.PartRouteIDs, x.PerToken}, {engine.PartRouteWeights, x.PerToken}} {
+			name := string(engine.Block(n, t.part))
 			rows := c.Tensors[name]
-			if len(rows) == 0 || len(rows[0]) != width {
-				return nil, fmt.Errorf("tensor %s: got no rows, or another width, want rows of %d", name, width)
+			if len(rows) == 0 || len(rows[0]) != t.width {
+				return nil, fmt.Errorf("tensor %s: got no rows, or another width, want rows of %d", name, t.width)
 			}
 		}
 	}

@@ -237,8 +237,8 @@ func TestRoutesThatNothingCanJudge(t *testing.T) {
 		"no golden":    {func(m *conformance.RoutedModel) { m.Golden = nil }, "Config.Routes.Models[0]: got no Golden or no Reference, want both"},
 		"no reference": {func(m *conformance.RoutedModel) { m.Reference = nil }, "got no Golden or no Reference"},
 		"no router":    {func(m *conformance.RoutedModel) { m.Arch.PerLayer = m.Arch.PerLayer[:1] }, "Arch has no layer with a router"},
-		"no bias":      {func(m *conformance.RoutedModel) { m.Arch = otherGate(m.Arch, engine.ScoringSigmoid) }, "layer 1: got a Bias of 0 values, want 16"},
-		"no places":    {func(m *conformance.RoutedModel) { m.Candidate = &conformance.RoutedCandidate{} }, "got a Candidate without Places or without Yardstick"},
+		"no bias":      {func(m *conformance.RoutedModel) { m.Arch = otherGate(m.Arch, engine.ScoringSigmoid) }, "layer 1: Bias: got 0 values, want 16"},
+		"no places":    {func(m *conformance.RoutedModel) { m.Candidate = &conformance.RoutedCandidate{} }, "got a Candidate without Places or Yardstick"},
 		"another top-k": {func(m *conformance.RoutedModel) {
 			clear(m)
 			m.Arch = m.Arch.Clone()
