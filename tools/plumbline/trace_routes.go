@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/golden/trace"
+	"github.com/plumbline-go/plumbline/tools/internal/overlap"
 	"github.com/plumbline-go/plumbline/tools/internal/routes"
 )
 
@@ -55,7 +56,7 @@ func (r *routeReport) source(ctx context.Context, b traceBatch, pad int, chosen 
 		return err
 	}
 	gate := 0
-	return overlapped(func(each func(engine.Stage) error) error { return forced.TraceBatch(ctx, b.prompts, pad, each) },
+	return overlap.Run(func(each func(engine.Stage) error) error { return forced.TraceBatch(ctx, b.prompts, pad, each) },
 		func(s engine.Stage) error {
 			if s.Routing == nil {
 				return nil

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/golden/trace"
+	"github.com/plumbline-go/plumbline/tools/internal/overlap"
 )
 
 // load uploads the weights, and says how long that took.
@@ -58,7 +58,7 @@ func (t *tracing) source(ctx context.Context, variants []trace.Variant) (*trace.
 	if t.routes != nil {
 		chosen = map[int]*engine.Routing{}
 	}
-	err := overlapped(func(each func(engine.Stage) error) error {
+	err := overlap.Run(func(each func(engine.Stage) error) error {
 		return t.engine.TraceBatch(ctx, b.prompts, t.pad, each)
 	}, func(s engine.Stage) error {
 		stage, ok := t.shape.StageOfProbe(string(s.Probe))
@@ -144,37 +144,6 @@ func (b traceBatch) routes(chosen map[int]*engine.Routing) []engine.Routes {
 		}
 	}
 	return all
-}
-
-// errStopped ends a run whose stages nobody takes any more.
-var errStopped = errors.New("stopped")
-
-// overlapped runs an engine, and takes each stage while the next one is computed.
-func overlapped(run func(each func(engine.Stage) error) error, each func(engine.Stage) error) error {
-	stages, stopped, ended := make(chan engine.Stage, 1), make(chan struct{}), make(chan error, 1)
-	go func() {
-		for s := range stages {
-			if err := each(s); err != nil {
-				close(stopped)
-				ended <- err
-				return
-			}
-		}
-		ended <- nil
-	}()
-	err := run(func(s engine.Stage) error {
-		select {
-		case stages <- s:
-			return nil
-		case <-stopped:
-			return errStopped
-		}
-	})
-	close(stages)
-	if taken := <-ended; taken != nil {
-		return taken
-	}
-	return err
 }
 
 // openAgainst is the second run's engine.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -252,35 +251,6 @@ func TestABrokenTraceLeavesNothing(t *testing.T) {
 			require.Empty(t, names(t, filepath.Dir(report)))
 		})
 	}
-}
-
-// What takes the stages may fail while the engine is ahead: the engine ends, and the
-// first error counts.
-func TestOverlapped(t *testing.T) {
-	broken, ran := errors.New("broken"), 0
-	run := func(each func(engine.Stage) error) error {
-		for n := range 100 {
-			ran = n
-			if err := each(engine.Stage{Probe: engine.RowProbe(n)}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var got []engine.Probe
-	require.NoError(t, overlapped(run, func(s engine.Stage) error { got = append(got, s.Probe); return nil }))
-	require.Len(t, got, 100)
-	require.Equal(t, engine.RowProbe(99), got[99])
-
-	taken := 0
-	require.Equal(t, broken, overlapped(run, func(engine.Stage) error {
-		if taken++; taken == 3 {
-			return broken
-		}
-		return nil
-	}))
-	require.Less(t, ran, 10)
-	require.Equal(t, broken, overlapped(func(func(engine.Stage) error) error { return broken }, func(engine.Stage) error { return nil }))
 }
 
 // moeFolder is the model, with texts and the same texts tokenised by hand beside it.
