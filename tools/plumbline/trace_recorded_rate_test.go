@@ -63,7 +63,7 @@ func TestARouterThatTakesTheNextExpertOfNearTies(t *testing.T) {
 	for i, c := range trace.Standard().Conditions {
 		all[c.Name] = i
 	}
-	for layer, margin := range map[int]float64{0: 0, 1: 0.005, 2: 0.005} { // at 0 there is no router
+	for layer, margin := range map[int]float64{0: 0, 1: 0.007, 2: 0.005} { // at 0 there is no router
 		t.Run(fmt.Sprint(layer), func(t *testing.T) {
 			dir := moeFolder(t)
 			e := bfloat16Engine(t, filepath.Join(dir, "model"))
