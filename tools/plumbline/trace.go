@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -156,17 +157,22 @@ func (t *tracing) write(ctx context.Context) (err error) {
 		}
 	}
 	t.complete(&head, load)
-	done, err := w.Finish(head)
-	if err != nil {
-		return err
-	}
+	// The folder first: it was new or empty, so it can be taken back, while a document
+	// may have replaced another.
 	if folder != nil {
 		if err := folder.publish(); err != nil {
 			return fmt.Errorf("--report: %w", err)
 		}
-		if !t.quiet {
-			fmt.Fprint(t.stderr, t.routes.text())
+	}
+	done, err := w.Finish(head)
+	if err != nil {
+		if folder != nil {
+			err = errors.Join(err, os.RemoveAll(folder.final))
 		}
+		return err
+	}
+	if folder != nil && !t.quiet {
+		fmt.Fprint(t.stderr, t.routes.text())
 	}
 	return t.emitJSON(t.result(done, load))
 }
@@ -196,13 +202,16 @@ func (t *tracing) check() error {
 		if err := emptyOrNew(f.report); err != nil {
 			return err
 		}
+		if err := apartPaths(f.output, f.report); err != nil {
+			return err
+		}
 	}
 	var err error
 	t.selection, err = trace.ReadSources(f.sources, t.plan, trace.SourceOptions{Domains: f.domains, PerDomain: f.perDomain})
 	if err != nil {
 		return fmt.Errorf("--sources: %w", err)
 	}
-	return nil
+	return t.spareInputs()
 }
 
 // checkRuns looks at the flags that say how the model is run.

@@ -80,6 +80,7 @@ type recordedResult struct {
 	Match      int             `json:"match"`
 	Tie        int             `json:"tie"`
 	Flip       int             `json:"flip"`
+	Gates      []recordedGate  `json:"gates"`
 	// Document is what was looked at in --document, Problems what is wrong with it.
 	Document   int      `json:"document_values_compared,omitempty"`
 	Problems   []string `json:"document_problems,omitempty"`
@@ -287,6 +288,7 @@ func (t *tracing) runRecorded(ctx context.Context, raw *rawFolder, conditions []
 	task.Step(r.Reference)
 	all := &r.routes.All
 	r.Match, r.Tie, r.Flip = all.Match, all.Tie, all.Flip
+	r.Gates = r.gates()
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
+	"github.com/plumbline-go/plumbline/golden/trace"
 )
 
 // recordTensors writes the folder of a run in bfloat16: two conditions, full input.
@@ -26,10 +27,23 @@ func recordTensors(t *testing.T, dir, model string) {
 	require.NoError(t, err)
 	e, err := reference.New(ckpt, reference.WithDType(reference.BFloat16), reference.WithFusedAttention())
 	require.NoError(t, err)
-	prompts, longest := make([][]int, 8), 0
+	recordRun(t, dir, e, moePrompts(), moeLayers, moeEOS, map[string]int{"s0_bos": 1, "s1_x": 6})
+}
+
+func moePrompts() [][]int {
+	prompts := make([][]int, 8)
 	for i := range prompts {
 		prompts[i] = moePrompt(i >= 4, moeStarts[i%4])
-		longest = max(longest, len(prompts[i]))
+	}
+	return prompts
+}
+
+// recordRun writes the folder of an engine's run, of those conditions.
+func recordRun(t *testing.T, dir string, e *reference.Engine, prompts [][]int, layers, pad int, conditions map[string]int) {
+	t.Helper()
+	longest := 0
+	for _, p := range prompts {
+		longest = max(longest, len(p))
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o777))
 	var index []map[string]any
@@ -40,10 +54,10 @@ func recordTensors(t *testing.T, dir, model string) {
 		index = append(index, map[string]any{"file": name, "shape": []int{rows, width}, "dtype": dtype, "tensor_sha256": hex.EncodeToString(sum[:])})
 	}
 	stage := 0
-	require.NoError(t, e.TraceBatch(t.Context(), prompts, moeEOS, func(s engine.Stage) error {
-		place := []string{"embedding", "layer_00", "layer_01", "layer_02", "final_norm"}[stage]
+	require.NoError(t, e.TraceBatch(t.Context(), prompts, pad, func(s engine.Stage) error {
+		place := trace.Shape{Layers: layers}.StageName(stage)
 		stage++
-		for condition, c := range map[string]int{"s0_bos": 1, "s1_x": 6} {
+		for condition, c := range conditions {
 			var hidden, ids, weights []byte
 			n := len(prompts[c])
 			for i := (c+1)*longest - n; i < (c+1)*longest; i++ {
@@ -57,10 +71,10 @@ func recordTensors(t *testing.T, dir, model string) {
 					}
 				}
 			}
-			put("hidden", place, condition, "torch.bfloat16", n, moeHidden, hidden)
+			put("hidden", place, condition, "torch.bfloat16", n, len(s.Rows.Row(0)), hidden)
 			if s.Routing != nil {
-				put("route_ids", place, condition, "torch.int64", n, moeTopK, ids)
-				put("route_weights", place, condition, "torch.float32", n, moeTopK, weights)
+				put("route_ids", place, condition, "torch.int64", n, len(s.Routing.IDs[0]), ids)
+				put("route_weights", place, condition, "torch.float32", n, len(s.Routing.IDs[0]), weights)
 			}
 		}
 		return nil

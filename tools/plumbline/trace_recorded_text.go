@@ -27,6 +27,7 @@ func (r *recordedResult) conclude() {
 	if r.Flip > 0 {
 		fail("%s with experts that no near tie explains", plural(r.Flip, "row"))
 	}
+	r.rates(fail)
 	r.Conclusion = string(conformance.Conforms)
 	switch {
 	case len(r.Failures) > 0:
@@ -52,6 +53,7 @@ func (r *recordedResult) text() string {
 		fmt.Fprintf(&b, "\nweights of the recorded experts, likewise\n")
 		printStages(&b, r.Weights)
 		b.WriteString("\n" + r.routes.Text(routes.Names{Judged: "the recorded run", Reference: r.Emulation, Noise: r.Emulation + " against " + r.Reference}))
+		b.WriteString(r.ratesText())
 	}
 	b.WriteByte('\n')
 	for _, f := range r.Failures {

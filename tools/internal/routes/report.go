@@ -35,6 +35,7 @@ type Report struct {
 
 	shape   trace.Shape
 	scoring trace.DType
+	rates   []rate // by gate
 }
 
 // Noise is how far scores are off in the judged run at one gate, as the band that
@@ -50,7 +51,7 @@ type Noise struct {
 // New is an empty report for a plan on a shape. Routes are scored in scoring; sole
 // says that rows come without a second run's scores.
 func New(p trace.Plan, s trace.Shape, scoring trace.DType, sole bool) *Report {
-	return &Report{Map: trace.NewFlipMap(p, s), Noise: make([]Noise, len(s.Gates)), Sole: sole, shape: s, scoring: scoring}
+	return &Report{Map: trace.NewFlipMap(p, s), Noise: make([]Noise, len(s.Gates)), Sole: sole, shape: s, scoring: scoring, rates: make([]rate, len(s.Gates))}
 }
 
 // multiple is that of the 99th percentile.
@@ -84,6 +85,7 @@ func (r *Report) Gate(gate int, rows []Row) error {
 		v := trace.JudgeRoute(row.Reference, metric.TopN(row.Reference, r.shape.TopK), row.Route, band)
 		r.Map.Cells[gate][row.Condition].Add(v)
 		r.All.Add(v)
+		r.rates[gate].add(row, v, band)
 		if v.Class == trace.RouteTie || v.Class == trace.RouteFlip {
 			r.Others.Add(v)
 		}
