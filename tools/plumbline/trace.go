@@ -63,7 +63,7 @@ document's execution block names both.`,
 		Example: `  plumbline trace --model ./v2-lite-chat --sources sources --per-domain 4 --output trace.json
   plumbline trace --model ./v2-lite-chat --sources texts.jsonl --domains code,prose --output trace.json --report routes
   plumbline trace compare trace.json other.json`,
-		Args: exactArgs(0, "none: sources and output are flags"),
+		Args: exactArgs(0, "sources and output are flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("per-domain") && f.perDomain < 1 {
 				return usageErrorf("--per-domain: got %d, want at least 1", f.perDomain)
