@@ -152,7 +152,7 @@ func (c gateChoice) judge(want, got []int) trace.RouteVerdict {
 	case v.Class == trace.RouteMatch: // the record is the tie
 		v.Class = trace.RouteTie
 	}
-	v.Missing, v.Extra = lacking(want, got), lacking(got, want)
+	v.Missing, v.Extra = metric.Lacking(want, got), metric.Lacking(got, want)
 	return v
 }
 
@@ -171,17 +171,6 @@ func (c gateChoice) against(got []int) trace.RouteVerdict {
 		}
 	}
 	return best
-}
-
-// lacking are the ids of a that b doesn't have.
-func lacking(a, b []int) []int {
-	var out []int
-	for _, id := range a {
-		if !slices.Contains(b, id) {
-			out = append(out, id)
-		}
-	}
-	return out
 }
 
 func allFinite(row []float64) bool {

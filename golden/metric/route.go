@@ -142,6 +142,17 @@ func SameRoute(a, b []int) bool {
 	return len(a) == len(b) && within(a, b) && within(b, a)
 }
 
+// Lacking are the experts of a that b doesn't have, in a's order; nil for none.
+func Lacking(a, b []int) []int {
+	var out []int
+	for _, id := range a {
+		if !contains(b, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // within reports whether all of a is in b.
 func within(a, b []int) bool {
 	for _, id := range a {

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"math"
-	"slices"
 
 	"github.com/plumbline-go/plumbline/golden"
 	"github.com/plumbline-go/plumbline/golden/metric"
@@ -82,7 +81,7 @@ func JudgeRoute(scores []float64, want, got []int, band TieBand) RouteVerdict {
 			return v
 		}
 	}
-	v.Missing, v.Extra = lacking(want, got), lacking(got, want)
+	v.Missing, v.Extra = metric.Lacking(want, got), metric.Lacking(got, want)
 	v.Gap = metric.RouteGap(scores, want, got)
 	switch {
 	case metric.SameRoute(want, got):
@@ -93,15 +92,4 @@ func JudgeRoute(scores []float64, want, got []int, band TieBand) RouteVerdict {
 		v.Class = RouteFlip
 	}
 	return v
-}
-
-// lacking are the ids of a that b doesn't have.
-func lacking(a, b []int) []int {
-	var out []int
-	for _, id := range a {
-		if !slices.Contains(b, id) {
-			out = append(out, id)
-		}
-	}
-	return out
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -10,6 +12,9 @@ import (
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
+			if n == 0 && cmd.HasSubCommands() {
+				return unknownCommand(cmd, args[0], what)
+			}
 			msg := fmt.Sprintf("got %s, want %s", plural(len(args), "argument"), what)
 			if n == 0 && cmd.Flags().Lookup("candidate") != nil {
 				msg += fmt.Sprintf("; the candidate's folder is a flag: --candidate %s", args[0])
@@ -18,6 +23,16 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// unknownCommand is an argument where only a subcommand may stand.
+func unknownCommand(cmd *cobra.Command, arg, what string) error {
+	msg := fmt.Sprintf("unknown command %s for %s, which takes no argument (%s)", strconv.Quote(arg), cmd.CommandPath(), what)
+	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, 2)
+	if near := cmd.SuggestionsFor(arg); len(near) > 0 {
+		msg += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageErrorf("%s", msg)
 }
 
 // onePrompt allows one PROMPT or none.

@@ -49,7 +49,7 @@ file systems of Linux without files that have no name. They are in nobody's way 
 Exit codes: 0 written; 1 the plan is refused; 2 anything else.`,
 		Example: `  plumbline targets --model-dir ./qwen3_5 --source-teacher-summary summary.json --output-target out/target.bin --output-evidence out/evidence.json
   plumbline targets verify --source-teacher-summary summary.json --target out/target.bin --evidence out/evidence.json`,
-		Args: exactArgs(0, "none: files are flags"),
+		Args: exactArgs(0, "files are flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.model == "" {
 				f.model = os.Getenv(modelEnv)

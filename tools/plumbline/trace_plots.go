@@ -31,6 +31,7 @@ func (r *routeReport) flips() plot.Table {
 	t := plot.Table{
 		Title:    fmt.Sprintf("Rows with other experts in %s than in %s; FLIPs as numbers", r.names.Judged, r.names.Reference),
 		Quantity: "share of rows", X: "condition", Y: "layer", Columns: r.figures.Map.Conditions,
+		Low: 0, High: 1, // a few rows in a hundred are usual, and look it
 	}
 	for g, layer := range r.shape.Gates {
 		t.Rows = append(t.Rows, fmt.Sprintf("%02d", layer))

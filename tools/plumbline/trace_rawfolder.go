@@ -241,3 +241,31 @@ func (r *rawFolder) conditions() []int {
 	}
 	return out
 }
+
+// missing is what conditions that have any file lack, by stage and gate, all tokens.
+func (r *rawFolder) missing() []recordedGap {
+	has := make([]bool, len(r.plan.Conditions))
+	for at := range r.hidden {
+		has[at.condition] = true
+	}
+	for at := range r.ids {
+		has[at.condition] = true
+	}
+	out := []recordedGap{}
+	look := func(kind string, names []string, there func(place, condition int) bool) {
+		for place, name := range names {
+			g := recordedGap{Name: name, Kind: kind}
+			for c, condition := range r.plan.Conditions {
+				if has[c] && !there(place, c) {
+					g.Conditions = append(g.Conditions, condition.Name)
+				}
+			}
+			if g.Conditions != nil {
+				out = append(out, g)
+			}
+		}
+	}
+	look("hidden rows", r.shape.StageNames(), func(stage, c int) bool { _, ok := r.Hidden(stage, c, fullInput); return ok })
+	look("routes", r.shape.GateNames(), func(gate, c int) bool { _, ok := r.Routes(gate, c, fullInput); return ok })
+	return out
+}

@@ -17,8 +17,15 @@ func (r *recordedResult) conclude() {
 	}
 	hold := func(what string, rows []recordedStage) {
 		for _, s := range rows {
+			if n := len(s.Zero); n > 0 {
+				fail("%s: %s: %s of zeros, the first %s, token %d", s.Name, what, plural(n, "row"), s.Zero[0].Condition, s.Zero[0].Token)
+				continue
+			}
 			if !(s.Ratio <= recordedMultiple) {
-				fail("%s: %s: %.3g times the error of %s from %s, want at most %d", s.Name, what, s.Ratio, r.Emulation, r.Reference, recordedMultiple)
+				fail("%s: %s: %.3g times the error of %s from %s, want at most %d; worst is %s, token %d", s.Name, what, s.Ratio, r.Emulation, r.Reference, recordedMultiple, s.At.Condition, s.At.Token)
+			} else if !(s.Worst <= worstMultiple) {
+				fail("%s: %s: %s, token %d: %.3g times the error of %s from %s in that row or at the 99th percentile, want at most %d",
+					s.Name, what, s.At.Condition, s.At.Token, s.Worst, r.Emulation, r.Reference, worstMultiple)
 			}
 		}
 	}
@@ -32,8 +39,10 @@ func (r *recordedResult) conclude() {
 	switch {
 	case len(r.Failures) > 0:
 		r.Conclusion = string(conformance.Fails)
-	case len(r.Conditions) == 0:
+	case len(r.Conditions) == 0 || len(r.Stages) == 0: // routes alone say little of a model
 		r.Conclusion = string(conformance.NothingJudged)
+	case len(r.Missing) > 0:
+		r.Conclusion = string(conformance.Partial)
 	}
 }
 
@@ -47,8 +56,8 @@ func (r *recordedResult) text() string {
 		}
 	}
 	if len(r.Conditions) > 0 {
-		fmt.Fprintf(&b, "\nhidden rows of %s, relative L2 from %s on the recorded experts; the bound is %d times the error of %s, 99th percentile of rows\n",
-			strings.Join(r.Conditions, ", "), r.Reference, recordedMultiple, r.Emulation)
+		fmt.Fprintf(&b, "\nhidden rows of %s, relative L2 from %s on the recorded experts; the bound is %d times the error of %s, 99th percentile of rows, and for the worst row %d times its own 99th percentile or error in that row\n",
+			strings.Join(r.Conditions, ", "), r.Reference, recordedMultiple, r.Emulation, worstMultiple)
 		printStages(&b, r.Stages)
 		fmt.Fprintf(&b, "\nweights of the recorded experts, likewise\n")
 		printStages(&b, r.Weights)
@@ -56,6 +65,9 @@ func (r *recordedResult) text() string {
 		b.WriteString(r.ratesText())
 	}
 	b.WriteByte('\n')
+	for _, m := range r.Missing {
+		fmt.Fprintf(&b, "missing: %s of %s: %s\n", m.Kind, m.Name, strings.Join(m.Conditions, ", "))
+	}
 	for _, f := range r.Failures {
 		fmt.Fprintf(&b, "FAIL %s\n", f)
 	}
@@ -64,9 +76,9 @@ func (r *recordedResult) text() string {
 }
 
 func printStages(b *strings.Builder, rows []recordedStage) {
-	t := newTable("stage", "rows", "recorded", "emulated", "ratio p99", "recorded from emulated", "equal rows").alignLeft(0)
+	t := newTable("stage", "rows", "recorded", "emulated", "ratio p99", "ratio max", "recorded from emulated", "equal rows").alignLeft(0)
 	for _, s := range rows {
-		t.add("", s.Name, fmt.Sprint(s.Rows), fmt.Sprintf("%.2e", s.Error), fmt.Sprintf("%.2e", s.Emulation), fmt.Sprintf("%.2f", s.Ratio), fmt.Sprintf("%.2e", s.Apart), fmt.Sprint(s.Exact))
+		t.add("", s.Name, fmt.Sprint(s.Rows), fmt.Sprintf("%.2e", s.Error), fmt.Sprintf("%.2e", s.Emulation), fmt.Sprintf("%.2f", s.Ratio), fmt.Sprintf("%.2f", s.Worst), fmt.Sprintf("%.2e", s.Apart), fmt.Sprint(s.Exact))
 	}
 	t.print(b)
 }

@@ -20,6 +20,9 @@ type Table struct {
 	Columns, Rows         []string
 	// Values are [row][column], without unit; NaN where there is none.
 	Values [][]float64
+	// Low and High are the ends of the colours where a value has the same one in every
+	// table, such as 0 and 1 of a share; both 0 for those of the values.
+	Low, High float64
 	// Notes are written into the cells; nil for none.
 	Notes [][]string
 }
@@ -29,6 +32,9 @@ func (t *Table) Validate() error {
 	if len(t.Rows) == 0 || len(t.Columns) == 0 || len(t.Values) != len(t.Rows) || t.Notes != nil && len(t.Notes) != len(t.Rows) {
 		return fmt.Errorf("plot: table: got %d rows of %d columns, %d rows of values and %d of notes, want at least one of each, and as many",
 			len(t.Rows), len(t.Columns), len(t.Values), len(t.Notes))
+	}
+	if span := t.High - t.Low; (t.Low != 0 || t.High != 0) && (!(span > 0) || math.IsInf(span, 0)) {
+		return fmt.Errorf("plot: table: colours: got %g to %g, want the lower end first, finite", t.Low, t.High)
 	}
 	for i, row := range t.Values {
 		if len(row) != len(t.Columns) || t.Notes != nil && len(t.Notes[i]) != len(t.Columns) {
@@ -51,21 +57,23 @@ func Map(w io.Writer, f Format, t Table) error {
 	if err != nil {
 		return err
 	}
-	return heat(w, f, p, t.Values, t.Quantity, notes...)
+	low, high := t.span()
+	return heat(w, f, p, t.Values, low, high, t.Quantity, notes...)
+}
+
+// span are the ends of the colours.
+func (t *Table) span() (low, high float64) {
+	if t.Low != 0 || t.High != 0 {
+		return t.Low, t.High
+	}
+	return spanOf(t.Values)
 }
 
 // labels are the notes, dark on light cells and the other way round.
 func (t *Table) labels() ([]plot.Plotter, error) {
 	var l plotter.XYLabels
 	var white []bool
-	most := math.Inf(-1)
-	for _, row := range t.Values {
-		for _, z := range row {
-			if !math.IsNaN(z) && !math.IsInf(z, 0) {
-				most = max(most, z)
-			}
-		}
-	}
+	low, high := t.span()
 	for i, row := range t.Notes {
 		for j, note := range row {
 			if note == "" {
@@ -73,7 +81,7 @@ func (t *Table) labels() ([]plot.Plotter, error) {
 			}
 			l.XYs = append(l.XYs, plotter.XY{X: float64(j), Y: float64(i)})
 			l.Labels = append(l.Labels, note)
-			white = append(white, t.Values[i][j] > most/2)
+			white = append(white, t.Values[i][j] > low+(high-low)/2)
 		}
 	}
 	if len(l.Labels) == 0 {

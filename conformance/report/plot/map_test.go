@@ -137,3 +137,27 @@ func TestMapShowsTheMiddle(t *testing.T) {
 	}
 	assert.InDelta(t, draw(1), draw(0.5), 2000)
 }
+
+// With ends of its own a table of small shares is light, and only a large one dark.
+func TestMapWithFixedEnds(t *testing.T) {
+	dark := func(value, high float64) int {
+		x := table()
+		x.Values, x.Notes, x.High = [][]float64{{0, 0}, {0, 0}, {value, value}}, nil, high
+		img, n := picture(t, func(w io.Writer) error { return plot.Map(w, plot.PNG, x) }), 0
+		for y := range img.Bounds().Dy() {
+			for i := range img.Bounds().Dx() * 3 / 4 { // the scale lies beside
+				if r, g, b, _ := img.At(i, y).RGBA(); r+g+b < 3*0x4000 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	text := dark(0.05, 1)
+	assert.Greater(t, dark(1, 1), text+50000)
+	assert.Greater(t, dark(0.05, 0), text+50000)
+
+	x := table()
+	x.Low, x.High = 1, 0.5
+	assert.ErrorContains(t, plot.Map(io.Discard, plot.SVG, x), "plot: table: colours: got 1 to 0.5")
+}

@@ -174,12 +174,13 @@ func HeatMap(w io.Writer, f Format, g Grid) error {
 	p := newPlot(g.Title, "decode step", "layer")
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks(len(g.Values), strconv.Itoa))
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(g.Steps), func(i int) string { return strconv.Itoa(g.Steps[i]) }))
-	return heat(w, f, p, g.Values, g.Quantity)
+	low, high := spanOf(g.Values)
+	return heat(w, f, p, g.Values, low, high, g.Quantity)
 }
 
-// heat draws values over a plot, and their scale beside it.
-func heat(w io.Writer, f Format, p *plot.Plot, values [][]float64, quantity string, over ...plot.Plotter) error {
-	low, high := math.Inf(1), math.Inf(-1)
+// spanOf are the lowest and the highest of finite values, apart from each other.
+func spanOf(values [][]float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, row := range values {
 		for _, z := range row {
 			if !math.IsNaN(z) && !math.IsInf(z, 0) {
@@ -193,6 +194,11 @@ func heat(w io.Writer, f Format, p *plot.Plot, values [][]float64, quantity stri
 	if low == high {
 		high = low + max(math.Abs(low)*1e-6, 1e-12) // a scale needs a span
 	}
+	return low, high
+}
+
+// heat draws values over a plot, and their scale beside it.
+func heat(w io.Writer, f Format, p *plot.Plot, values [][]float64, low, high float64, quantity string, over ...plot.Plotter) error {
 	colours := palette.Reverse(moreland.ExtendedBlackBody()) // dark is large
 	colours.SetMin(low)
 	colours.SetMax(high)

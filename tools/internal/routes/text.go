@@ -113,7 +113,14 @@ func (r *Report) verdict(n Names) string {
 	if t.NearTies > 0 {
 		s += fmt.Sprintf(" Of %s %.1f %% have others.", count(t.NearTies, "near tie", "near ties"), 100*t.NearTieRate())
 	}
-	return s + fmt.Sprintf(" Near is a margin within the band: %d times what scores at its ends are off by at a gate in %s, 99th percentile.", multiple, cmp.Or(n.Noise, n.Judged))
+	s += fmt.Sprintf(" Near is a margin within the band: %d times what scores at its ends are off by at a gate in %s, 99th percentile.", multiple, cmp.Or(n.Noise, n.Judged))
+	if judged := t.Judged(); judged > 0 {
+		s += fmt.Sprintf(" %.1f %% of rows lie above it, %.2f %% are a FLIP.", 100*float64(judged-t.NearTies)/float64(judged), 100*float64(t.Flip)/float64(judged))
+	}
+	if t.Flip > 0 && n.Noise == "" { // the band is the judged run's own
+		s += " As the band follows a percentile, a sound run has some, a few in a thousand rows, spread out; suspicious is a layer or a condition that stands out."
+	}
+	return s
 }
 
 // grid is the map: TIE and FLIP of each cell.
