@@ -19,7 +19,7 @@ func routeCandidate() *Check {
 		ID: "RouteCandidate",
 		Rule: "with the candidate's experts forced on it, the reference would choose the same ones wherever its margin is above the tie band, " +
 			"which follows what the candidate's arithmetic makes of scores and the type that it routes in; weights are within a multiple of the yardstick's error, " +
-			"and near ties fall otherwise no more often than a sound engine's do",
+			"and near ties fall otherwise no more often than a sound engine's do, over all layers and in each of them",
 		Catches: []string{"a router that is wrong in one layer", "weights that aren't normalised", "a comparison that prefers the smaller of two near scores", "experts in another order than the router's rows"},
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
@@ -29,12 +29,16 @@ func routeCandidate() *Check {
 			on("top-k-minus-one", 13, engine.PartRouteIDs, 0),
 			on("router-rows-rotated", 13, engine.PartRouteIDs, 2),
 			{Mutant: "near-ties-reversed", Side: SideCandidate, Layer: -1, Metric: nearTies, Floor: 2},
+			{Mutant: "near-ties-reversed-one-layer", Side: SideCandidate, Layer: 18, Part: engine.PartRouteIDs, Metric: nearTiesInLayer, Floor: 2},
 		},
 		Across: acrossRouteCandidate,
 	}
 }
 
-const nearTies = "near ties that fall otherwise"
+const (
+	nearTies        = "near ties that fall otherwise"
+	nearTiesInLayer = "near ties of the layer that fall otherwise"
+)
 
 func acrossRouteCandidate(run *RunEvidence) *Outcome {
 	ev := run.Routes
@@ -90,8 +94,16 @@ type candidateJudge struct {
 
 func (j *candidateJudge) judge() []Finding {
 	var fs []Finding
-	for _, n := range routersOf(j.runs[0].Arch) {
+	routers := routersOf(j.runs[0].Arch)
+	for _, n := range routers {
+		own, yard := j.own, j.yard
+		j.own, j.yard = trace.RouteTally{}, trace.RouteTally{}
 		fs = append(fs, j.layer(n)...)
+		if j.own.NearTies > 0 {
+			fs = append(fs, j.layerRate(n, len(routers)))
+		}
+		j.own.Merge(own)
+		j.yard.Merge(yard)
 	}
 	return append(fs, j.rate())
 }
@@ -188,6 +200,16 @@ func (j *candidateJudge) count(t *trace.RouteTally, v trace.RouteVerdict) {
 func (j *candidateJudge) rate() Finding {
 	limit := mostMismatches(j.own.NearTies, j.yard, j.budgets.RouteRate.Value)
 	return Finding{Metric: nearTies, Got: Number(j.own.NearMismatches), Limit: Limit{Number(limit), j.budgets.RouteRate.Describe()}, At: Nowhere,
+		Detail: fmt.Sprintf("%d of %d; the yardstick's: %d of %d", j.own.NearMismatches, j.own.NearTies, j.yard.NearMismatches, j.yard.NearTies)}
+}
+
+// layerRate holds a layer's share to the yardstick's in that layer: among those of all
+// layers a fault of one is lost. Of so many layers one is as unlikely by chance, so the
+// probability is divided by their number.
+func (j *candidateJudge) layerRate(layer, layers int) Finding {
+	limit := mostMismatches(j.own.NearTies, j.yard, j.budgets.RouteRate.Value/float64(layers))
+	return Finding{Probe: engine.Block(layer, engine.PartRouteIDs), Metric: nearTiesInLayer, Got: Number(j.own.NearMismatches),
+		Limit: Limit{Number(limit), fmt.Sprintf("%s, shared by %d layers", j.budgets.RouteRate.Describe(), layers)}, At: AtRow(layer + 1),
 		Detail: fmt.Sprintf("%d of %d; the yardstick's: %d of %d", j.own.NearMismatches, j.own.NearTies, j.yard.NearMismatches, j.yard.NearTies)}
 }
 

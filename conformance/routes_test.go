@@ -226,6 +226,28 @@ func TestRouteCandidate(t *testing.T) {
 	}
 }
 
+// TestNearTiesOfOneLayer: a router that prefers the next of two near scores in one layer
+// is lost among the near ties of all, and found among its own.
+func TestNearTiesOfOneLayer(t *testing.T) {
+	sweep(t)
+	cfg, err := embedded()
+	require.NoError(t, err)
+	cfg.Cases = cfg.Cases[:1]
+	const layer = 18 // the one with the most near ties
+	planted, err := cfg.Mutants(cfg, conformance.Control{Mutant: "near-ties-reversed-one-layer", Side: conformance.SideCandidate, Layer: layer})
+	require.NoError(t, err)
+	r := judged(t, planted, "RouteCandidate")
+	require.Equal(t, conformance.Fail, r.Status)
+	for _, f := range r.Findings {
+		t.Logf("%s: %s: %v, limit %v: %s", f.Probe, f.Metric, f.Got, f.Limit.Value, f.Detail)
+	}
+	require.Len(t, r.Findings, 1)
+	f := r.Findings[0]
+	assert.Equal(t, engine.Block(layer, engine.PartRouteIDs), f.Probe)
+	assert.Equal(t, "near ties of the layer that fall otherwise", f.Metric)
+	assert.Greater(t, float64(f.Got), 2*float64(f.Limit.Value))
+}
+
 // TestRoutesThatNothingCanJudge are the run's error, or no pass.
 func TestRoutesThatNothingCanJudge(t *testing.T) {
 	onlyOnEmbedded(t)

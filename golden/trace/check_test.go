@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -112,6 +113,9 @@ func TestRouteStatisticsFindsWhatWasMoved(t *testing.T) {
 			r := at(d)
 			r.WeightedLoads[slices.Index(r.Loads, 0)] = 0.5
 		}, place, "weighted load of expert 0"},
+		// A token chooses an expert once: its load is at most the tokens.
+		"more loads of an expert than tokens": {func(d *Document) { r := at(d); r.Loads[3] = int64(r.Tokens) + 1 }, place, "load of expert 3"},
+		"a negative load":                     {func(d *Document) { at(d).Loads[3] = -1 }, place, "load of expert 3"},
 		"content beyond the full input": {func(d *Document) {
 			c := d.Traced[0].Gates[0].Conditions[0]
 			c[scopeFull].Loads[2], c[scopeContent].Loads[2] = 0, 1
@@ -225,6 +229,66 @@ func TestRecordedRoutesThatDiffer(t *testing.T) {
 	problems, _ = CheckRecorded(d, 0, rec, ScriptRounding)
 	wants(t, problems, "sources[plain/one].hidden_stages.layer_00.conditions.s0_eos.target_content", "mean")
 	wants(t, problems, "sources[plain/one].hidden_stages.layer_00.target_comparisons.system_eos", "mean_relative_l2")
+}
+
+// TestEveryLoadUpToTheTokens: an expert that all tokens choose is sound.
+func TestEveryLoadUpToTheTokens(t *testing.T) {
+	r := RouteDistribution{Tokens: 3, TopK: 1, Decisions: 3, Loads: []int64{3, 0}, WeightedLoads: []float64{3, 0}}
+	r.ofLoads()
+	problemsOf := func() []Problem { c := &checker{}; c.loads("here", r, Rounding{}); return c.problems }
+	require.Empty(t, problemsOf())
+	r.Loads[0] = 4
+	wants(t, problemsOf(), "here", "load of expert 0")
+}
+
+// TestRecordedFiguresAreHeldToTheirBounds: each figure moved by ten times what it may be
+// off by is named, at its place. max_abs and max_abs_delta may not be off at all.
+func TestRecordedFiguresAreHeldToTheirBounds(t *testing.T) {
+	const single, double = 3e-7, 0x1p-40 // ScriptRounding's, which are the bounds' own
+	require.Equal(t, Rounding{Single: single, Double: double}, ScriptRounding)
+	source := "sources[plain/one]."
+	stage, stageEdge := source+"hidden_stages.layer_01.conditions.s0_bos.full_input", source+"hidden_stages.layer_01.target_comparisons.system_bos"
+	gate, gateEdge := source+"router_layers.layer_02.conditions.s0_bos.full_input", source+"router_layers.layer_02.target_comparisons.system_bos"
+	hidden := func(d *Document) *HiddenStats { return &d.Traced[0].Stages[2].Conditions[1][scopeFull] }
+	hiddenEdge := func(d *Document) *HiddenComparison { return &d.Traced[0].Stages[2].Edges[1] }
+	routes := func(d *Document) *RouteDistribution { return &d.Traced[0].Gates[1].Conditions[1][scopeFull] }
+	routeEdge := func(d *Document) *RouteComparison { return &d.Traced[0].Gates[1].Edges[1] }
+	for _, c := range []struct {
+		at, what string
+		of       func(d *Document) *float64
+		bound    float64
+	}{
+		{stage, "mean", func(d *Document) *float64 { return &hidden(d).Mean }, single},
+		{stage, "std", func(d *Document) *float64 { return &hidden(d).Std }, single},
+		{stage, "rms", func(d *Document) *float64 { return &hidden(d).RMS }, single},
+		{stage, "max_abs", func(d *Document) *float64 { return &hidden(d).MaxAbs }, 0},
+		{stageEdge, "mean_cosine_similarity", func(d *Document) *float64 { return &hiddenEdge(d).MeanCosine }, single},
+		{stageEdge, "min_cosine_similarity", func(d *Document) *float64 { return &hiddenEdge(d).MinCosine }, single},
+		{stageEdge, "mean_relative_l2", func(d *Document) *float64 { return &hiddenEdge(d).MeanRelativeL2 }, single},
+		{stageEdge, "max_abs_delta", func(d *Document) *float64 { return &hiddenEdge(d).MaxAbsDelta }, 0},
+		{gate, "weighted load of expert 0", func(d *Document) *float64 { return &routes(d).WeightedLoads[0] }, double},
+		{gate, "load_cv", func(d *Document) *float64 { return &routes(d).LoadCV }, double},
+		{gate, "normalized_load_entropy", func(d *Document) *float64 { return &routes(d).Entropy }, double},
+		{gate, "max_load_share", func(d *Document) *float64 { return &routes(d).MaxShare }, double},
+		{gateEdge, "mean_set_jaccard", func(d *Document) *float64 { return &routeEdge(d).MeanJaccard }, double},
+		{gateEdge, "mean_token_weighted_tv", func(d *Document) *float64 { return &routeEdge(d).MeanWeightedTV }, double},
+		{gateEdge, "aggregate_load_tv", func(d *Document) *float64 { return &routeEdge(d).LoadTV }, double},
+	} {
+		for _, sign := range []float64{1, -1} {
+			t.Run(fmt.Sprintf("%s %+g", c.what, sign), func(t *testing.T) {
+				d, _ := small(t)
+				x := c.of(d)
+				if c.bound == 0 {
+					*x = math.Nextafter(*x, sign*math.Inf(1))
+				} else {
+					*x += sign * 10 * c.bound * math.Max(1, math.Abs(*x))
+				}
+				problems, _ := CheckRecorded(d, 0, kept{source: smallSources[0]}, ScriptRounding)
+				require.Len(t, problems, 1)
+				wants(t, problems, c.at, c.what)
+			})
+		}
+	}
 }
 
 func TestContentIdentity(t *testing.T) {

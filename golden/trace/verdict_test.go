@@ -49,6 +49,25 @@ func TestJudgeRoute(t *testing.T) {
 	require.Equal(t, []int{5}, v.Extra)
 }
 
+// TestNearTieAtTheBand: a margin as wide as the band is a near tie, and a set that needs
+// just the band a tie; the next smaller band has neither.
+func TestNearTieAtTheBand(t *testing.T) {
+	for _, c := range []struct {
+		band   float64
+		nearly bool
+		class  RouteClass
+	}{{0x1p-11, true, RouteTie}, {math.Nextafter(0x1p-11, 0), false, RouteFlip}, {math.Nextafter(0x1p-11, 1), true, RouteTie}} {
+		v := JudgeRoute(scores, []int{0, 1}, []int{0, 2}, TieBand{Float32, golden.Of(c.band, 1, "s", "w")})
+		require.Equal(t, []float64{0x1p-11, c.band}, []float64{v.Margin, v.Band})
+		require.Equal(t, c.nearly, v.NearTie(), "band %v", c.band)
+		require.Equal(t, c.class, v.Class, "band %v", c.band)
+		var tally RouteTally
+		tally.Add(v)
+		require.Equal(t, c.nearly, tally.NearTies == 1)
+	}
+	require.True(t, RouteVerdict{}.NearTie(), "equal scores")
+}
+
 // TestJudgeRouteWithoutAReference: nothing follows from scores that aren't numbers,
 // or a reference that isn't their top.
 func TestJudgeRouteWithoutAReference(t *testing.T) {

@@ -52,12 +52,15 @@ func simple(name string) routeFault {
 // gateFaults are planted in the gate v3.
 var gateFaults = []string{"group-mask-zero", "route-weights-unnormalised"}
 
+// candidateFaults are planted in what a candidate chooses.
+var candidateFaults = []string{"near-ties-reversed", "near-ties-reversed-one-layer"}
+
 // plantInRoutes plants a fault in a routed model, in its candidate, in a gate or in what
 // was recorded. ok is false when the control is not one of these.
 func plantInRoutes(cfg conformance.Config, k conformance.Control) (_ conformance.Config, ok bool, err error) {
 	model, inModel := modelFaults[k.Mutant]
 	inGate := slices.Contains(gateFaults, k.Mutant)
-	if !inModel && !inGate && k.Mutant != "near-ties-reversed" && k.Mutant != "recorded-routes-bit-flipped" {
+	if !inModel && !inGate && !slices.Contains(candidateFaults, k.Mutant) && k.Mutant != "recorded-routes-bit-flipped" {
 		return cfg, false, nil
 	}
 	if cfg.Routes == nil || len(cfg.Routes.Models) == 0 || len(cfg.Routes.Gates) == 0 {
@@ -76,6 +79,13 @@ func plantInRoutes(cfg conformance.Config, k conformance.Control) (_ conformance
 	case k.Mutant == "near-ties-reversed":
 		c := *m.Candidate
 		m.Candidate, c.Places = &c, reversed(c.Places, m.Arch)
+	case k.Mutant == "near-ties-reversed-one-layer":
+		c := *m.Candidate
+		m.Candidate = &c
+		var e *reference.Engine
+		if e, err = (routeFault{}).engine(k.Layer, reference.WithDType(reference.BFloat16)); err == nil {
+			c.Name, c.Places = k.Mutant, reversedIn(k.Layer, e, m.Arch)
+		}
 	case k.Side == conformance.SideCandidate:
 		c := *m.Candidate
 		m.Cases, m.Candidate = model.cases, &c
@@ -153,6 +163,33 @@ func reversed(of func(context.Context, string, golden.TensorCase) (engine.ProbeS
 			out[engine.Block(n, engine.PartRouteIDs)] = ids
 		}
 		return out, src.Close()
+	}
+}
+
+// reversedIn are the choices of an engine whose router does so in one layer: what follows
+// has the outputs of the experts that it took.
+func reversedIn(layer int, e *reference.Engine, a engine.Arch) func(context.Context, string, golden.TensorCase) (engine.ProbeSource, error) {
+	own, logits := engine.Block(layer, engine.PartRouteIDs), engine.Block(layer, engine.PartRouterLogits)
+	return func(ctx context.Context, name string, c golden.TensorCase) (engine.ProbeSource, error) {
+		got, err := e.CaptureProbes(ctx, c.TokenIDs, c.ForcedIDs, []engine.Probe{own, logits})
+		if err != nil {
+			return nil, err
+		}
+		var taken [][]int
+		for t := range got[own].Rows {
+			row := slices.Clone(got[own].Row(t))
+			takeNext(row, got[logits].Row(t))
+			ids := make([]int, len(row))
+			for i, v := range row {
+				ids[i] = int(v)
+			}
+			taken = append(taken, ids)
+		}
+		faulty, err := e.Forced(engine.Routes{layer: {IDs: taken}})
+		if err != nil {
+			return nil, err
+		}
+		return choicesOf(faulty, a)(ctx, name, c)
 	}
 }
 
