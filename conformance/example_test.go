@@ -134,7 +134,7 @@ func ExampleTeacher() {
 	fmt.Println(rep.Conclusion)
 	// Output:
 	// PlanReceipts pass []
-	// TargetFraming pass []
+	// TargetFraming skip []
 	// TargetFinite fail [row 25: value 639 at byte 0x10A32: got 1, want 0 (a readable file), target.bin: dumpfmt: target file target.bin: row 25: value 639 at byte 0x10A32: got NaN, want a finite value]
 	// fails
 }
