@@ -193,3 +193,25 @@ func TestReadFileWithoutASize(t *testing.T) {
 	var size *SizeError
 	require.ErrorAs(t, err, &size)
 }
+
+// Of many small values each takes far more memory than text.
+func TestParseAtMost(t *testing.T) {
+	for text, c := range map[string]struct {
+		values int
+		refuse string // where one fewer is allowed
+	}{
+		`[{},{},{}]`:        {4, "0x6"},
+		`{"a":[],"b":null}`: {3, "0xB"},
+		`[1,2,3]`:           {1, "0x0"}, // as many integers as you like
+		`[1,2,3.5]`:         {4, "0x8"},
+		`[1.5,2,3]`:         {4, "0x6"},
+	} {
+		_, err := ParseAtMost("x.json", []byte(text), c.values)
+		require.NoError(t, err, text)
+		_, err = ParseAtMost("x.json", []byte(text), c.values-1)
+		var syntax *SyntaxError
+		require.ErrorAs(t, err, &syntax, text)
+		require.ErrorContains(t, err, "canonical: x.json: at byte "+c.refuse+": got more values, want at most ", text)
+		require.True(t, syntax.Own, "Python takes it")
+	}
+}

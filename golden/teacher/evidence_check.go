@@ -41,7 +41,7 @@ func CheckEvidence(name string, evidence canonical.Value, of EvidenceOf) []Probl
 // CheckEvidenceBytes is [CheckEvidence] of the bytes of a file, which also have to be
 // those that a producer writes. A text that is no JSON is a [*canonical.SyntaxError].
 func CheckEvidenceBytes(name string, data []byte, of EvidenceOf) (canonical.Value, []Problem, error) {
-	v, err := canonical.Parse(name, data)
+	v, err := canonical.ParseAtMost(name, data, maxValues)
 	if err != nil {
 		return v, nil, err
 	}
