@@ -25,6 +25,7 @@ type WriteOptions struct {
 	named bool                         // tests: as where a file can't be without a name
 	step  func(string)                 // tests: called with what was just done
 	link  func(*os.File, string) error // tests: names a file that has no name
+	sync  func(dir string) error       // tests: makes a name durable
 }
 
 // File is a file being written in its final folder: without a name where the
@@ -41,6 +42,7 @@ type File struct {
 	done      bool  // the file has its final name
 	step      func(string)
 	name      func(*os.File, string) error // gives a file without a name one
+	durable   func(dir string) error       // makes a new name last
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -69,7 +71,10 @@ func Create(path string, o WriteOptions) (*File, error) {
 	if o.link == nil {
 		o.link = linkNameless
 	}
-	w := &File{path: path, overwrite: o.Overwrite, step: o.step, name: o.link}
+	if o.sync == nil {
+		o.sync = syncDir
+	}
+	w := &File{path: path, overwrite: o.Overwrite, step: o.step, name: o.link, durable: o.sync}
 	if !o.Overwrite && !o.named {
 		w.f = openNameless(dir, o.Perm)
 	}
@@ -132,15 +137,27 @@ func (f *File) Write(p []byte) (int, error) {
 }
 
 // Commit syncs the file and gives it its final name. On an error there is no
-// file under that name that wasn't there before.
+// file under that name that wasn't there before; one that was, and may be
+// overwritten, can have been replaced.
 func (f *File) Commit() error {
 	if err := f.finish(); err != nil {
 		return err
 	}
-	if err := f.link(); err != nil {
-		return err
+	return f.publish()
+}
+
+// publish gives a finished file its name, and takes it back if that may not last.
+func (f *File) publish() error {
+	err := f.link()
+	if err == nil {
+		err = f.syncFolder()
 	}
-	return f.syncFolder()
+	if err != nil && f.done && !f.overwrite { // what was overwritten is gone anyway
+		if err2 := os.Remove(f.path); err2 != nil {
+			return errors.Join(err, err2)
+		}
+	}
+	return err
 }
 
 // finish makes the file whole and syncs it; link is what is left to do.
@@ -243,7 +260,7 @@ func (f *File) rename() error {
 
 // syncFolder makes the final name durable.
 func (f *File) syncFolder() error {
-	if err := syncDir(filepath.Dir(f.path)); err != nil {
+	if err := f.durable(filepath.Dir(f.path)); err != nil {
 		return f.wrap("sync folder", err)
 	}
 	f.step("sync folder")

@@ -140,3 +140,28 @@ func TestPermissions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), st.Mode().Perm())
 }
+
+// A folder that can be written but not read can't be synced: the name is taken back.
+func TestNameThatMayNotLastIsTakenBack(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "x")
+		o := WriteOptions{named: named, sync: func(string) error {
+			_, err := os.Stat(path)
+			require.NoError(t, err, "it has its name by then")
+			return syscall.EACCES
+		}}
+		require.ErrorIs(t, WriteFile(path, []byte("ours"), o), syscall.EACCES)
+		wantEmpty(t, dir)
+		_, err := writeTarget(path, o)
+		require.ErrorIs(t, err, syscall.EACCES)
+		wantEmpty(t, dir)
+		require.ErrorIs(t, writeBoth(path, o, func(string) {}), syscall.EACCES)
+		wantEmpty(t, dir)
+
+		o.Overwrite = true
+		require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))
+		require.ErrorIs(t, WriteFile(path, []byte("new"), o), syscall.EACCES)
+		wantFile(t, path, []byte("new"))
+	}
+}

@@ -123,10 +123,7 @@ func (w *TargetWriter) Commit() (TargetSum, error) {
 	if err != nil {
 		return TargetSum{}, err
 	}
-	if err := w.f.link(); err != nil {
-		return TargetSum{}, err
-	}
-	if err := w.f.syncFolder(); err != nil {
+	if err := w.f.publish(); err != nil {
 		return TargetSum{}, err
 	}
 	return sum, nil

@@ -181,9 +181,11 @@ func (r hybridRun) timesBound(c golden.TensorCase, p engine.Probe, bound func(p 
 	for _, batch := range []bool{true, false} {
 		rows, of := r.rowsOf(p, c.Positions, batch)
 		for i, row := range rows {
-			if d := relL2(row, wide(c.Tensors[string(p)][of[i]])) / bound(p, c.Positions[of[i]]); !(d <= worst) {
-				worst = d
+			d := relL2(row, wide(c.Tensors[string(p)][of[i]])) / bound(p, c.Positions[of[i]])
+			if math.IsNaN(d) {
+				return d // the next row would be "worse"
 			}
+			worst = max(worst, d)
 		}
 	}
 	return worst

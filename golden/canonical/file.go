@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // ReadFile reads and parses the file at path; see [ReadBytes] and [Parse].
@@ -15,16 +17,22 @@ func ReadFile(path string, most int64) (Value, error) {
 	return Parse(path, data)
 }
 
-// ReadBytes reads the file at path. One of more than most bytes is a [*SizeError],
-// and isn't read.
+// ReadBytes reads the regular file at path; opening a pipe would block. One of more
+// than most bytes is a [*SizeError], and isn't read.
 func ReadBytes(path string, most int64) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("canonical: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("canonical: %s: file type: got %s, want a regular file", dumpfmt.Printable(path), st.Mode().Type())
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("canonical: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	st, err := f.Stat()
-	if err != nil {
+	if st, err = f.Stat(); err != nil {
 		return nil, fmt.Errorf("canonical: %w", err)
 	}
 	if st.Size() > most {

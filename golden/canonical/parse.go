@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,10 +16,17 @@ const MaxDepth = 990
 
 // Parse reads one JSON text; name stands for it in errors, which are a
 // [*SyntaxError]. The value doesn't refer to data.
-func Parse(name string, data []byte) (Value, error) { return parse(name, data) }
+func Parse(name string, data []byte) (Value, error) { return parse(name, data, math.MaxInt) }
 
-func parse(name string, data []byte, o ...jsontext.Options) (Value, error) {
-	p := &parser{name: name, d: jsontext.NewDecoder(bytes.NewBuffer(data), o...), keys: map[string]string{}}
+// ParseAtMost is [Parse] of a text that holds no more than that many values, by a rule
+// of our own. The elements of an array of integers don't count; any other value takes
+// up to 100 bytes of memory, for as little as two of the text.
+func ParseAtMost(name string, data []byte, values int) (Value, error) {
+	return parse(name, data, values)
+}
+
+func parse(name string, data []byte, most int, o ...jsontext.Options) (Value, error) {
+	p := &parser{name: name, most: most, d: jsontext.NewDecoder(bytes.NewBuffer(data), o...), keys: map[string]string{}}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return Value{}, &SyntaxError{File: name, Got: "a byte order mark", Want: "a JSON value"}
 	}
@@ -36,6 +44,8 @@ type parser struct {
 	name  string
 	d     *jsontext.Decoder
 	depth int
+	// most is how many values may be made, made how many are.
+	most, made int
 	// keys has each key once, however many objects share it.
 	keys map[string]string
 }
@@ -60,7 +70,19 @@ func (p *parser) syntax(err error, size int64) error {
 	return e
 }
 
+// count counts values that are made.
+func (p *parser) count(values int) error {
+	if p.made += values; p.made <= p.most {
+		return nil
+	}
+	return &SyntaxError{File: p.name, Offset: p.d.InputOffset(), Got: "more values", Own: true,
+		Want: fmt.Sprintf("at most %d, those in arrays of integers not counted", p.most)}
+}
+
 func (p *parser) value() (Value, error) {
+	if err := p.count(1); err != nil {
+		return Value{}, err
+	}
 	switch p.d.PeekKind() {
 	case jsontext.KindBeginArray:
 		return p.array()
@@ -135,6 +157,9 @@ func (p *parser) array() (Value, error) {
 				small = append(small, n)
 				continue
 			}
+			if err = p.count(1); err != nil {
+				return Value{}, err
+			}
 			if v, err = p.number(raw); err != nil {
 				return Value{}, err
 			}
@@ -145,6 +170,9 @@ func (p *parser) array() (Value, error) {
 			}
 		}
 		if small != nil {
+			if err := p.count(len(small)); err != nil {
+				return Value{}, err
+			}
 			all = make([]Value, len(small), len(small)+1)
 			for i, n := range small {
 				all[i] = Int(n)

@@ -184,11 +184,34 @@ func TestReadFileRefusesAGigabyteUnread(t *testing.T) {
 }
 
 // What has no size, or a wrong one, is held to the limit too.
-func TestReadFileOfADevice(t *testing.T) {
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip("no /dev/zero here")
+func TestReadFileWithoutASize(t *testing.T) {
+	const path = "/proc/self/status"
+	if st, err := os.Stat(path); err != nil || st.Size() > 0 {
+		t.Skip("no regular file here that doesn't say its size")
 	}
-	_, err := ReadFile("/dev/zero", 1<<20)
+	_, err := ReadFile(path, 16)
 	var size *SizeError
 	require.ErrorAs(t, err, &size)
+}
+
+// Of many small values each takes far more memory than text.
+func TestParseAtMost(t *testing.T) {
+	for text, c := range map[string]struct {
+		values int
+		refuse string // where one fewer is allowed
+	}{
+		`[{},{},{}]`:        {4, "0x6"},
+		`{"a":[],"b":null}`: {3, "0xB"},
+		`[1,2,3]`:           {1, "0x0"}, // as many integers as you like
+		`[1,2,3.5]`:         {4, "0x8"},
+		`[1.5,2,3]`:         {4, "0x6"},
+	} {
+		_, err := ParseAtMost("x.json", []byte(text), c.values)
+		require.NoError(t, err, text)
+		_, err = ParseAtMost("x.json", []byte(text), c.values-1)
+		var syntax *SyntaxError
+		require.ErrorAs(t, err, &syntax, text)
+		require.ErrorContains(t, err, "canonical: x.json: at byte "+c.refuse+": got more values, want at most ", text)
+		require.True(t, syntax.Own, "Python takes it")
+	}
 }

@@ -10,15 +10,19 @@ import (
 // examples of 4,096 tokens.
 const MaxPlanBytes = 256 << 20
 
+// maxValues is how many values a plan or evidence may hold, tokens not counted: more
+// than a plan of [MaxPlanBytes] that is nothing but points.
+const maxValues = 16 << 20
+
 // Read reads and checks the plan in the source-teacher summary at path. A plan that is
 // refused is a [*RefusedError], with everything that is wrong; a text that is no JSON
 // a [*canonical.SyntaxError], one that is too long a [*canonical.SizeError].
 func Read(path string) (*Plan, error) {
-	summary, err := canonical.ReadFile(path, MaxPlanBytes)
+	data, err := canonical.ReadBytes(path, MaxPlanBytes)
 	if err != nil {
 		return nil, err
 	}
-	return sound(check(path, summary))
+	return Parse(path, data)
 }
 
 // Parse is [Read] of the bytes of a summary; name stands for the file in errors.
@@ -26,7 +30,7 @@ func Parse(name string, data []byte) (*Plan, error) {
 	if len(data) > MaxPlanBytes {
 		return nil, &canonical.SizeError{File: name, Size: int64(len(data)), Most: MaxPlanBytes}
 	}
-	summary, err := canonical.Parse(name, data)
+	summary, err := canonical.ParseAtMost(name, data, maxValues)
 	if err != nil {
 		return nil, err
 	}

@@ -134,16 +134,8 @@ func (c *planChecker) planHash(top, planAt place) {
 		return
 	}
 	if got, ok := c.summary.Get(named); ok {
-		c.differ(top.of(RulePlanHash).at(named), Refuses, textOr(got), textOr(manifest))
+		c.unlike(top.of(RulePlanHash).at(named), Refuses, got, manifest)
 	}
 	c.plan.PlanSHA256 = mustSum(c.source.Without(key))
-	c.differ(planAt.of(RulePlanHash).at(key), Accepts, textOr(manifest), c.plan.PlanSHA256)
-}
-
-// textOr is a string without its quotes, or what else v is.
-func textOr(v canonical.Value) string {
-	if s, ok := v.Text(); ok {
-		return s
-	}
-	return v.String()
+	c.unlike(planAt.of(RulePlanHash).at(key), Accepts, manifest, canonical.String(c.plan.PlanSHA256.String()))
 }

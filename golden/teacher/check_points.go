@@ -63,7 +63,7 @@ func (c *planChecker) prefix(v canonical.Value, at place, p *Point, prefix []int
 	}
 	p.PrefixSHA256 = want
 	if got, ok := v.Get(key); ok {
-		c.differ(at.at(key), Refuses, textOr(got), want)
+		c.unlike(at.at(key), Refuses, got, canonical.String(want.String()))
 	}
 }
 

@@ -41,7 +41,7 @@ func CheckEvidence(name string, evidence canonical.Value, of EvidenceOf) []Probl
 // CheckEvidenceBytes is [CheckEvidence] of the bytes of a file, which also have to be
 // those that a producer writes. A text that is no JSON is a [*canonical.SyntaxError].
 func CheckEvidenceBytes(name string, data []byte, of EvidenceOf) (canonical.Value, []Problem, error) {
-	v, err := canonical.Parse(name, data)
+	v, err := canonical.ParseAtMost(name, data, maxValues)
 	if err != nil {
 		return v, nil, err
 	}
@@ -80,8 +80,8 @@ func (c *evidenceChecker) run(v canonical.Value) {
 	if !ok {
 		return
 	}
-	if want := mustSum(v.Without(selfHashKey)).String(); textOr(got) != want {
-		c.add(at.of(RuleEvidenceHash).at(selfHashKey), Refuses, textOr(got), want)
+	if want := canonical.String(mustSum(v.Without(selfHashKey)).String()); !same(got, want) {
+		c.unlike(at.of(RuleEvidenceHash).at(selfHashKey), Refuses, got, want)
 	} else if c.otherTarget >= 0 && c.of.TargetFile != "" {
 		// The evidence is as it was written, so that the target isn't.
 		p := &c.problems[c.otherTarget]
@@ -92,8 +92,8 @@ func (c *evidenceChecker) run(v canonical.Value) {
 // is demands one value of a member that is there.
 func (c *evidenceChecker) is(v canonical.Value, key string, at place, want canonical.Value) {
 	got, ok := v.Get(key)
-	if ok && !same(got, want) {
-		c.add(at.at(key), Refuses, textOr(got), textOr(want))
+	if ok {
+		c.unlike(at.at(key), Refuses, got, want)
 	}
 }
 
@@ -186,7 +186,7 @@ func (c *evidenceChecker) trajectory(v canonical.Value, at place, p Prompt) {
 	if got, ok := v.Get("token_ids_sha256"); ok {
 		want, err := TrajectorySHA256(ids)
 		if err == nil { // else an id is out of range
-			c.differ(at.at("token_ids_sha256"), Refuses, textOr(got), want)
+			c.unlike(at.at("token_ids_sha256"), Refuses, got, canonical.String(want.String()))
 		}
 	}
 }

@@ -81,6 +81,20 @@ func (c *checker) differ(p place, script Script, got, want any) {
 	}
 }
 
+// unlike reports a value whose canonical bytes aren't those of want. Two strings are
+// shown without their quotes.
+func (c *checker) unlike(p place, script Script, got, want canonical.Value) {
+	if same(got, want) {
+		return
+	}
+	g, ok := got.Text()
+	w, ok2 := want.Text()
+	if !ok || !ok2 {
+		g, w = got.String(), want.String()
+	}
+	c.add(p, script, g, w)
+}
+
 // fields holds v to be an object of that layout. Only one that isn't an object is
 // false.
 func (c *checker) fields(v canonical.Value, p place, l layout) bool {
