@@ -23,8 +23,9 @@ type TargetWriter interface {
 // did wrong; "" where that is nothing.
 type WriterTrial struct{ What, Wrong string }
 
-// Two of the trials.
+// Some of the trials.
 const (
+	trialWhole     = "a target is written whole"
 	trialExisting  = "a target that exists"
 	trialAbandoned = "a target that is abandoned"
 )
@@ -44,6 +45,7 @@ func targetOnce() *Check {
 			{Mutant: "target-emptied", Side: SideReference, Layer: -1, Metric: trialExisting},
 			{Mutant: "target-in-place", Side: SideReference, Layer: -1, Metric: trialAbandoned},
 			{Mutant: "target-leftovers", Side: SideReference, Layer: -1, Metric: trialAbandoned},
+			{Mutant: "target-readable", Side: SideReference, Layer: -1, Metric: trialWhole},
 		},
 		Across: acrossTargetOnce,
 	}
@@ -87,7 +89,7 @@ func (ev *TeacherEvidence) tryWriter(create func(path string, spec dumpfmt.Targe
 		what string
 		run  func(w writerTrial) error
 	}{
-		{"a target is written whole", writerTrial.whole},
+		{trialWhole, writerTrial.whole},
 		{trialExisting, writerTrial.existing},
 		{"a target that appears meanwhile", writerTrial.meanwhile},
 		{trialAbandoned, writerTrial.abandoned},

@@ -1,7 +1,10 @@
 package reference
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -70,7 +73,46 @@ func qwen35Config(r *configReader, family string) (engine.Arch, []*configReader)
 		}
 		a.PerLayer = append(a.PerLayer, l)
 	}
-	return a, append(nested, ropes...)
+	nested = append(nested, ropes...)
+	if text != r {
+		nested = append(nested, r.agree(append([]*configReader{text}, ropes...))...)
+	}
+	return a, nested
+}
+
+// agree refuses a whole model's keys that contradict what was read of its text model:
+// a loader that looks in the other place would compute something else. It returns the
+// nested objects that it read.
+func (r *configReader) agree(text []*configReader) []*configReader {
+	outer := []*configReader{r}
+	for _, key := range []string{"rope_parameters", "rope_scaling"} {
+		if sub := r.object(key); sub != nil {
+			outer = append(outer, sub)
+		}
+	}
+	for _, o := range outer {
+		for _, key := range slices.Sorted(maps.Keys(o.keys)) {
+			if o.used[key] || string(o.keys[key]) == "null" {
+				continue
+			}
+			for _, in := range text {
+				inner := in.keys[key]
+				if !in.used[key] || string(inner) == "null" {
+					continue
+				}
+				if got, _ := o.raw(key); !sameJSON(got, inner) {
+					o.fail(key, string(got), fmt.Sprintf("%s, the value of %s", inner, in.prefix+key))
+				}
+			}
+		}
+	}
+	return outer[1:]
+}
+
+// sameJSON reports whether two JSON texts have the same value.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // readAsText checks a nested text model as the top level of a file was checked.

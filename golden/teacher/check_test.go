@@ -199,6 +199,8 @@ func ownFaults() []fault {
 		{name: "a key more in a prompt", edit: set(gp+"/0/extra", "1"), rule: RuleFields, want: "greedy_prompts[0].extra: got"},
 		{name: "a key more in target limits", edit: target("extra", "1"), rule: RuleFields, want: "target_limits.extra: got"},
 		{name: "an authority", edit: set(inInput+"/sensitivity_authority", "0"), rule: RuleFields, want: "reference_input.sensitivity_authority: got 0, want true or false"},
+		{name: "a dependency", edit: set(inInput+"/runtime_dependency", "0"), rule: RuleFields, want: "reference_input.runtime_dependency: got 0, want true or false"},
+		{name: "a hash in upper case", edit: set(inPlan+"/calibration_manifest_sha256", `"`+strings.Repeat("0A", 32)+`"`), rule: RuleFields, want: `calibration_manifest_sha256: got "0A0A`},
 		{name: "a hash that is none", edit: set(inPlan+"/calibration_manifest_sha256", `"ABC"`), rule: RuleFields, want: `calibration_manifest_sha256: got "ABC", want 64 lower-case hexadecimal digits`},
 		{name: "modes no text", edit: all(set(ex+"/1/render_mode", "null"), set(rc+"/1/render_mode", "null")), rule: RuleFields, want: "examples[1].render_mode: got null, want a string"},
 
@@ -233,9 +235,11 @@ func ownFaults() []fault {
 		{name: "limit a float", edit: limit("max_tokens", "64.5"), rule: RuleFields, want: "limits.max_tokens: got 64.5, want an integer, 0 or more"},
 		{name: "limit beyond any", edit: limit("max_tokens", "99999999999999999999"), rule: RuleFields, want: "limits.max_tokens: got 99999999999999999999, want an integer"},
 		{name: "vocabulary too large", edit: target("max_vocabulary_size", "36"), rule: RuleLimits, want: "target_limits.max_vocabulary_size: got 37 ids of the vocabulary, want at most 36"},
+		{name: "vocabulary beyond 32 bits", edit: all(set(inInput+"/vocabulary_size", "4294967296"), target("max_vocabulary_size", "4294967296")), rule: RuleDimensions, want: "vocabulary_size: got 4294967296, want one of ids that 32 bits hold"},
 		{name: "too many rows", edit: target("max_prediction_rows", "8"), rule: RuleLimits, want: "target_limits.max_prediction_rows: got 9 rows, want at most 8"},
 		{name: "target too large", edit: target("max_target_bytes", "1901"), rule: RuleLimits, want: "target_limits.max_target_bytes: got 1902 bytes of target, want at most 1901"},
 		{name: "top_k 0", edit: target("top_k", "0"), rule: RuleLimits, want: "target_limits.top_k: got 0, want 1 to the vocabulary"},
+		{name: "top_k above the vocabulary", edit: target("top_k", "38"), rule: RuleLimits, want: "target_limits.top_k: got 38, want 1 to the vocabulary"},
 	}
 	for i := range f {
 		f[i].script = Accepts
@@ -295,6 +299,19 @@ func TestTheCaseIsSound(t *testing.T) {
 	}
 }
 
+// A plan may be as large as its limits say.
+func TestAPlanAtItsLimitsIsSound(t *testing.T) {
+	limits := set(inPlan+"/limits", `{"max_examples":5,"max_tokens":25,"max_prediction_points":9,"max_greedy_prompts":2}`)
+	for name, e := range map[string]edit{
+		"all":                set(inInput+"/target_limits", `{"max_vocabulary_size":37,"max_prediction_rows":9,"max_target_bytes":1902,"top_k":37}`),
+		"smallest top_k":     set(inInput+"/target_limits/top_k", "1"),
+		"largest vocabulary": all(set(inInput+"/vocabulary_size", "4294967295"), set(inInput+"/target_limits/max_vocabulary_size", "4294967295"), set(inInput+"/target_limits/max_target_bytes", "1099511627776")),
+	} {
+		_, problems := Check("x.json", rehashed(all(limits, e)(readCase(t, caseSummary))))
+		require.Empty(t, problems, name)
+	}
+}
+
 // What is no plan at all is told by its reader.
 func TestParseRefusesWhatIsNoJSON(t *testing.T) {
 	for text, want := range map[string]string{
@@ -322,6 +339,10 @@ func TestParseRefusesWhatIsNoJSON(t *testing.T) {
 	_, err = Read(path)
 	require.ErrorAs(t, err, &size)
 	require.ErrorContains(t, err, "got 1073741824 bytes, want at most 268435456 (not read)")
+	_, err = Parse("x.json", make([]byte, MaxPlanBytes+1)) // of which no byte is touched
+	require.ErrorAs(t, err, &size)
+	require.ErrorContains(t, err, "x.json: ")
+	require.ErrorContains(t, err, "got 268435457 bytes, want at most 268435456")
 }
 
 // A plan with thousands of faults is refused with the first thousand.

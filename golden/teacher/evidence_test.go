@@ -79,6 +79,7 @@ func TestEveryFaultOfEvidenceIsNamed(t *testing.T) {
 		"no array":             {set(tr, "{}"), RuleTrajectory, "greedy_trajectories: got {}, want an array"},
 
 		"producer's hash":   {set("implementation/producer_sha256", `"x"`), RuleFields, `implementation.producer_sha256: got "x", want 64`},
+		"lock's hash":       {set("implementation/dependency_lock_sha256", `"x"`), RuleFields, `implementation.dependency_lock_sha256: got "x", want 64`},
 		"producer no text":  {set("implementation/name", "1"), RuleFields, "implementation.name: got 1, want a string"},
 		"two languages":     {set("implementation/python_version", `"3"`), RuleFields, "implementation.python_version: got a key that isn't known"},
 		"logits' type":      {set("implementation/logit_dtype", `"bf16"`), RuleEvidence, "implementation.logit_dtype: got bf16, want f32_le"},
@@ -243,6 +244,14 @@ func TestVerifyTellsEverything(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err, c.want)
 	}
+
+	// Evidence that is too long isn't read.
+	require.NoError(t, os.Truncate(files.Evidence, MaxEvidenceBytes+1))
+	_, err = Verify(t.Context(), files)
+	var size *canonical.SizeError
+	require.ErrorAs(t, err, &refused)
+	require.ErrorAs(t, err, &size)
+	require.ErrorContains(t, err, "got 67108865 bytes, want at most 67108864 (not read)")
 
 	// A plan with a fault is all that is told.
 	require.NoError(t, os.WriteFile(files.Summary, []byte("[]"), 0o600))

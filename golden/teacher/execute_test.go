@@ -71,6 +71,31 @@ func TestExecuteTellsWhere(t *testing.T) {
 	require.EqualError(t, err, "teacher: example forced/one: broken")
 }
 
+// unclosable can't be closed.
+type unclosable struct {
+	Session
+	err error
+}
+
+func (u unclosable) Close() error { return errors.Join(u.Session.Close(), u.err) }
+
+func TestExecuteTellsOfASessionThatDoesNotClose(t *testing.T) {
+	plan, stuck, broken := casePlan(t), errors.New("stuck"), errors.New("broken")
+	var calls []string
+	stuckly := func(most int) (Session, error) {
+		s, err := open(&calls)(most)
+		return unclosable{s, stuck}, err
+	}
+	trajectories, err := Execute(t.Context(), plan, stuckly, func(Point, []float32) error { return nil })
+	require.EqualError(t, err, "teacher: example forced/one: close: stuck")
+	require.ErrorIs(t, err, stuck)
+	require.Nil(t, trajectories)
+	// What went wrong before is what is told.
+	_, err = Execute(t.Context(), plan, stuckly, func(Point, []float32) error { return broken })
+	require.ErrorIs(t, err, broken)
+	require.NotErrorIs(t, err, stuck)
+}
+
 // The lowest id wins a tie: the made-up model has many.
 func TestGreedyTakesTheLowestOfEqualLogits(t *testing.T) {
 	plan := casePlan(t)

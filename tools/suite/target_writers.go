@@ -26,6 +26,10 @@ var writerFaults = map[string]func(path string, spec dumpfmt.TargetSpec) (confor
 	"target-leftovers": func(path string, _ dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
 		return newPlain(path+".tmp", path)
 	},
+	"target-readable": func(path string, spec dumpfmt.TargetSpec) (conformance.TargetWriter, error) {
+		w, err := dumpfmt.CreateTarget(path, spec)
+		return readable{w, path}, err
+	},
 }
 
 // renaming puts a whole file in the place of another.
@@ -40,6 +44,20 @@ func (w renaming) Commit() (dumpfmt.TargetSum, error) {
 		return sum, err
 	}
 	return sum, os.Rename(w.path+".new", w.path)
+}
+
+// readable lets everybody read what it wrote. Where files have no modes, it can't.
+type readable struct {
+	*dumpfmt.TargetWriter
+	path string
+}
+
+func (w readable) Commit() (dumpfmt.TargetSum, error) {
+	sum, err := w.TargetWriter.Commit()
+	if err != nil {
+		return sum, err
+	}
+	return sum, os.Chmod(w.path, 0o644)
 }
 
 // plain writes into a file as it goes. Under its final name from the start, it shows
