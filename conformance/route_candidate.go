@@ -26,7 +26,7 @@ func routeCandidate() *Check {
 		Needs:   NeedRouteCandidate,
 		Controls: []Control{
 			on("softmax-after-top-k", 13, engine.PartRouteWeights, 2),
-			on("top-k-minus-one", 13, engine.PartRouteIDs, 0),
+			{Mutant: "top-k-minus-one", Side: SideCandidate, Layer: 13, Part: engine.PartRouteIDs, Kind: KindFormat},
 			on("router-rows-rotated", 13, engine.PartRouteIDs, 2),
 			{Mutant: "near-ties-reversed", Side: SideCandidate, Layer: -1, Metric: nearTies, Floor: 2},
 		},
