@@ -53,7 +53,7 @@ func routeStatistics() *Check {
 		Needs:   NeedTrace,
 		Controls: []Control{
 			{Mutant: "trace-load-moved", Side: SideCandidate, Layer: -1, Metric: "loads"},
-			{Mutant: "trace-weighted-load-moved", Side: SideCandidate, Layer: -1, Metric: "weighted load of expert 0"},
+			{Mutant: "trace-weighted-load-moved", Side: SideCandidate, Layer: -1, Metric: "weighted load of expert 2"},
 			{Mutant: "trace-summary-of-another", Side: SideCandidate, Layer: -1, Metric: "source_mean_aggregate_load_tv"},
 		},
 		Across: func(run *RunEvidence) *Outcome {

@@ -39,7 +39,7 @@ var traceFaults = map[string]func(of *conformance.Traced){
 		loads[(from+1)%len(loads)]++
 	},
 	"trace-weighted-load-moved": func(of *conformance.Traced) {
-		of.Document.Traced[0].Gates[5].Conditions[2][0].WeightedLoads[0]++
+		of.Document.Traced[0].Gates[5].Conditions[2][0].WeightedLoads[2] += 0.125
 	},
 	"trace-summary-of-another": func(of *conformance.Traced) { of.Document.Summary.Routes[7][3].LoadTV *= 1.5 },
 	"trace-bit-flipped": func(of *conformance.Traced) {
