@@ -402,7 +402,7 @@ func TestRecordedUsage(t *testing.T) {
 		"--against: got none with --dtype float64":               {"--dtype", "float64"},
 		"--against: got \"float16\", want float32 or float64":    {"--against", "float16"},
 		"--attention: got \"flash\", want fused or eager":        {"--attention", "flash"},
-		"trace: document: canonical: open ":                      {"--document", filepath.Join(dir, "none.json")},
+		"trace: document: canonical: stat ":                      {"--document", filepath.Join(dir, "none.json")},
 		"--scale: got \"half\", want official or transformers\n": {"--scale", "half"},
 	} {
 		code, _, stderr := runRecorded(t, dir, args...)
