@@ -177,6 +177,7 @@ func TestBFloat16RunsMatchTransformers(t *testing.T) {
 // TestBFloat16HasEachRounding: plain loops that round where transformers does have
 // its values; those that round at one place less, or at one more, have others.
 func TestBFloat16HasEachRounding(t *testing.T) {
+	sweep(t)
 	llamas := []string{"qwen2-trained", "tiny.gguf"}
 	controls := []struct {
 		flip   string

@@ -39,6 +39,7 @@ func withMutant(t testing.TB, w engine.Weights, name string, layer int) engine.W
 // fault, in all incremental and batched runs alike, leaves the rows before it
 // alone, and misses the budget of those behind it by more than ten times.
 func TestRouteMutants(t *testing.T) {
+	sweep(t)
 	for model, faults := range map[string]map[string][]int{
 		"softmax gates, YaRN": {
 			"mscale-missing": {0, 2}, "yarn-off": {2}, "softmax-after-top-k": {1, 2}, "top-k-minus-one": {1}, "router-bfloat16": {1},

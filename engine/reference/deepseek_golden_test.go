@@ -127,6 +127,7 @@ func eachRow(c golden.TensorCase, got probesOf, f func(p engine.Probe, pos int, 
 // margin is above what logits may be off by. Without mscale in the softmax scale, as
 // transformers' class is by itself, attention misses its bound more than ten times.
 func TestDeepseekMatchesGoldens(t *testing.T) {
+	sweep(t)
 	for name, g := range map[string]goldenV2{
 		"27 layers": openGoldenV2(t, fixtures.DeepSeek2Model(), golden.DeepSeek2),
 		"groups":    openGoldenV2(t, fixtures.DeepSeek2GroupedModel(), golden.DeepSeek2Grouped),

@@ -273,6 +273,7 @@ func (w altered) Tensor(name string) (engine.Tensor, error) {
 // golden by ten times at least, in the place where it differs, and no layer before
 // it misses at all.
 func TestGemma4FaultsMiss(t *testing.T) {
+	sweep(t)
 	const local, global = 12, 11
 	value := func(n int) string { return fmt.Sprintf("model.layers.%d.self_attn.v_proj.weight", n) }
 	for _, f := range []struct {

@@ -165,6 +165,7 @@ func largest(values []float64) float64 {
 // and 0.13), scales of another layer in all layers 2.2 and 1.3, in layer 17 alone
 // 1.2 and 0.55.
 func TestQuantisedCacheStaysInsideTheKernelBound(t *testing.T) {
+	sweep(t)
 	c := gemma4Golden(t)["long"]
 	clean := gemma4Engine(t)
 	dense, layers := kvRun(t, clean, c), clean.Weights().Arch().Layers

@@ -29,6 +29,7 @@ func only(layer int) func(int) bool { return func(n int) bool { return n == laye
 // fault, in the runs where it acts; it misses the clean loops by ten times the bound
 // there, from its layer on, and leaves other runs alone.
 func TestHybridMutants(t *testing.T) {
+	sweep(t)
 	const tokens = 9
 	ids, forced := prompt(tokens, 50), prompt(6, 50)
 	clean := hybridPair(t)
@@ -167,6 +168,7 @@ func TestHybridFinalNorms(t *testing.T) {
 // that the next request finds, padding that isn't masked, sequences of a batch whose
 // cache and state aren't written.
 func TestHybridFaultsOfOtherRuns(t *testing.T) {
+	sweep(t)
 	clean := hybridPair(t)
 	ids, forced := prompt(9, 50), prompt(5, 50)
 	faulty := func(f engine.Fault) pair {

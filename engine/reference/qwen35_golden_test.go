@@ -204,6 +204,7 @@ func recordedOf(a engine.Arch, c golden.TensorCase) []engine.Probe {
 // one batch and token by token, behind it in decode steps, and the logits of all
 // steps, in both arithmetics that transformers was recorded in.
 func TestQwen35MatchesTransformers(t *testing.T) {
+	sweep(t)
 	for d, open := range map[reference.DType]func() (*golden.TensorSet, error){reference.Float32: golden.Qwen35, reference.BFloat16: golden.Qwen35BFloat16} {
 		e := qwen35Engine(t, reference.WithDType(d))
 		exact, err := e.Float64()
@@ -292,6 +293,7 @@ func TestQwen35HasTransformersBits(t *testing.T) {
 // bound in the place where it differs, in prompts of every length that have it, and
 // no layer before it misses at all.
 func TestQwen35FaultsMiss(t *testing.T) {
+	sweep(t)
 	clean := qwen35Engine(t)
 	a := clean.Weights().Arch()
 	exact, err := clean.Float64()
