@@ -42,6 +42,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	rep := &Report{
 		SchemaVersion: SchemaVersion, Conclusion: NothingJudged, Reproduce: cfg.Reproduce,
 		Power: []string{}, Sources: []engine.Probe{}, Checks: []Result{}, Cases: map[string]CaseVerdict{},
+		Tool: Tool(), About: []CheckInfo{},
 	}
 	if cfg.Reference == nil {
 		if cfg.Candidate == nil {
@@ -53,6 +54,9 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	checks, err := selected(reg, cfg.Only)
 	if err != nil {
 		return nil, err
+	}
+	for _, c := range checks {
+		rep.About = append(rep.About, infoOfCheck(c))
 	}
 	rep.Reference = cfg.Reference.Describe()
 	if err := judges(rep.Reference); err != nil {
@@ -102,6 +106,15 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	}
 	if run.Trace, err = traceEvidence(ctx, &cfg, checks); err != nil {
 		return nil, err
+	}
+	rep.DepthBounds = depthBoundsOf(evs)
+	if g := cfg.Golden; g != nil {
+		rep.Golden = &GoldenInfo{Name: g.Name(), Engine: g.Engine(), Cases: len(evs)}
+		for _, ev := range evs {
+			if !g.Has(ev.Case.Name) {
+				rep.Golden.Cases--
+			}
+		}
 	}
 	for _, c := range checks {
 		rep.runCheck(c, run, cfg)

@@ -28,7 +28,7 @@ const (
 // run's error.
 func Exact(ctx context.Context, goldenDir, candidateDir string) (*Report, error) {
 	rep := &Report{SchemaVersion: SchemaVersion, Power: []string{}, Sources: []engine.Probe{},
-		Checks: []Result{}, Cases: map[string]CaseVerdict{}}
+		Checks: []Result{}, Cases: map[string]CaseVerdict{}, Tool: Tool(), About: []CheckInfo{}}
 	want, err := dumpfmt.OpenFolder(goldenDir)
 	if err != nil {
 		return nil, fmt.Errorf("conformance: exact: golden: %w", err)

@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// SchemaVersion is the version of the report's JSON.
-const SchemaVersion = 1
+// SchemaVersion is the version of the report's JSON, whose schema package
+// conformance/report publishes. Version 1 said nothing of the checks that passed.
+const SchemaVersion = 2
 
 // Result is one check on one case.
 type Result struct {
@@ -24,6 +25,9 @@ type Result struct {
 	Reason   string    `json:"reason,omitempty"`
 	Rule     string    `json:"rule,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
+	// Waived is set on a failure that a waiver accepts: it doesn't count as one, and
+	// neither as a verdict of the check.
+	Waived *Waiver `json:"waived,omitempty"`
 }
 
 // CaseVerdict is what one case says by itself.
@@ -208,6 +212,25 @@ type Report struct {
 
 	Candidate engine.Info `json:"candidate"`
 	Reference engine.Info `json:"reference"`
+	// Golden is null where the reference was held to no recording.
+	Golden *GoldenInfo `json:"golden"`
+	Tool   ToolInfo    `json:"tool"`
+	// About describes the checks that ran, in the order of the registry.
+	About []CheckInfo `json:"about"`
+	// DepthBounds are the bounds of Depth; null where no rows were judged by value.
+	DepthBounds *DepthBounds `json:"depth_bounds,omitempty"`
+	// RouteMargins has the margins of routers, those of all together first.
+	RouteMargins []RouteMargins `json:"route_margins,omitempty"`
+	// Features is what the candidate claims to offer; null where it claims nothing
+	// in particular.
+	Features []Feature `json:"features,omitempty"`
+	// Waivers are those of the run, used or not.
+	Waivers []WaiverUse `json:"waivers,omitempty"`
+	// Baseline is null where the run was compared with no earlier one.
+	Baseline *BaselineInfo `json:"baseline,omitempty"`
+	// Shard is null for a run of all cases.
+	Shard *ShardInfo `json:"shard,omitempty"`
+	Times *Times     `json:"times,omitempty"`
 }
 
 // WriteJSON writes the report as one indented JSON object.
@@ -221,11 +244,12 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// Failures returns the results of the candidate that failed or gave no answer.
+// Failures returns the results of the candidate that failed or gave no answer, but
+// for those that are waived.
 func (r *Report) Failures() []Result {
 	var out []Result
 	for _, c := range r.Checks {
-		if c.Side == SideCandidate && (c.Status == Fail || c.Status == Error) {
+		if c.Side == SideCandidate && c.Waived == nil && (c.Status == Fail || c.Status == Error) {
 			out = append(out, c)
 		}
 	}

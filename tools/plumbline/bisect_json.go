@@ -163,7 +163,7 @@ func (b *bisection) verdict() *conformance.Report {
 		return b.judged.report
 	}
 	r := &conformance.Report{SchemaVersion: conformance.SchemaVersion, Conclusion: conformance.NothingJudged,
-		Power: []string{noModel}, Sources: []engine.Probe{}, Checks: []conformance.Result{},
+		Power: []string{noModel}, Sources: []engine.Probe{}, Tool: conformance.Tool(), About: []conformance.CheckInfo{}, Checks: []conformance.Result{},
 		Candidate: b.candidate, Reference: b.reference}
 	fail := func(kind conformance.Kind) {
 		r.Conclusion = conformance.Fails
