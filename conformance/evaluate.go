@@ -108,6 +108,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 		return nil, err
 	}
 	rep.DepthBounds = depthBoundsOf(evs)
+	rep.RouteMargins = routeMargins(run)
 	if g := cfg.Golden; g != nil {
 		rep.Golden = &GoldenInfo{Name: g.Name(), Engine: g.Engine(), Cases: len(evs)}
 		for _, ev := range evs {

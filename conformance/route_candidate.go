@@ -90,6 +90,8 @@ type candidateJudge struct {
 	runs      []CandidateRun
 	rows      int // that were judged
 	own, yard trace.RouteTally
+	// seen, if set, is told of every row of the candidate's.
+	seen func(layer int, v trace.RouteVerdict)
 }
 
 func (j *candidateJudge) judge() []Finding {
@@ -149,6 +151,9 @@ func (j *candidateJudge) layer(n int) []Finding {
 		got, _ := wholeIDs(c.Chosen[ids].Row(t))
 		v := verdict(scores, got)
 		j.count(&j.own, v)
+		if j.seen != nil {
+			j.seen(n, v)
+		}
 		rows++
 		if v.Class == trace.RouteFlip || v.Class == trace.RouteUnjudged {
 			flips++

@@ -62,7 +62,7 @@ func acrossRouteGolden(run *RunEvidence) *Outcome {
 		fs, all = append(fs, j.findings()...), all.plus(j.tally)
 	}
 	for i := range ev.Gates {
-		j := gateJudge(run.Budgets, &ev.Gates[i])
+		j := gateJudge(run.Budgets, &ev.Gates[i], nil)
 		fs, all = append(fs, j.findings()...), all.plus(j.tally)
 	}
 	if all.Judged() == 0 {

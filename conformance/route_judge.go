@@ -20,6 +20,16 @@ type routeJudge struct {
 	tally  routeTally
 	worst  map[worstKey]*worstRow
 	order  []worstKey
+	// seen, if set, is told of every row.
+	seen func(layer int, v trace.RouteVerdict)
+}
+
+// tell counts a verdict.
+func (j *routeJudge) tell(layer int, v trace.RouteVerdict) {
+	j.tally.Add(v)
+	if j.seen != nil {
+		j.seen(layer, v)
+	}
 }
 
 // worstKey names what is worst of: rows of a place, by metric.
@@ -106,6 +116,9 @@ func (j *routeRun) judge() {
 		for t, want := range logits {
 			if !front.JudgesRoute(n, t) {
 				j.tally.behind++
+				if j.seen != nil {
+					j.seen(n, trace.RouteVerdict{Class: trace.RouteUnjudged})
+				}
 				continue
 			}
 			row := routedRow{layer: n, position: t, experts: r.Arch.PerLayer[n].Experts, bias: r.Bias[n], floors: [2]float64{j.floors[part(engine.PartRouterLogits)], j.floors[part(engine.PartRouteWeights)]}}
@@ -162,7 +175,7 @@ func (j *routeJudge) row(r routedRow) trace.RouteClass {
 		c := choiceOf(r.experts, logits, r.bias, spread*metric.L2(logits), trace.Float32, "what logits may be off by, "+j.budget.Describe())
 		v = c.judge(wantIDs, gotIDs)
 	}
-	j.tally.Add(v)
+	j.tell(r.layer, v)
 	switch v.Class {
 	case trace.RouteUnjudged:
 		f := r.finding(engine.PartRouteIDs, recordWrong, 1, 0, "the recorded logits explain the recorded route, and experts are those of the model")
@@ -212,9 +225,9 @@ func byExpert(want, got []int, gotWeights, wantWeights []float32) (a, b []float6
 	return a, b
 }
 
-// gateJudge judges a gate alone.
-func gateJudge(b Budgets, g *GateRun) *routeJudge {
-	j := &routeJudge{name: g.Name, budget: b.Golden, floors: g.Floors}
+// gateJudge judges a gate alone, and tells seen, if set, of every row.
+func gateJudge(b Budgets, g *GateRun, seen func(layer int, v trace.RouteVerdict)) *routeJudge {
+	j := &routeJudge{name: g.Name, budget: b.Golden, floors: g.Floors, seen: seen}
 	at := func(rows [][]float64, i int) []float32 {
 		if i >= len(rows) {
 			return nil
