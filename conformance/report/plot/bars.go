@@ -20,6 +20,10 @@ type Histogram struct {
 	// Series are counted beside each other, such as all and a part of them, each
 	// with a count per range.
 	Series []Series
+	// Mark is a line at a place between the ranges, in ranges from the first one's
+	// lower end; MarkName says what it is, "" for none.
+	Mark     float64
+	MarkName string
 }
 
 // Series are the counts of a histogram under a name.
@@ -56,10 +60,16 @@ func Bars(w io.Writer, f Format, h Histogram) error {
 		return err
 	}
 	p := newPlot(h.Title, h.X, "rows")
-	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.TextStyle.Font.Size = vg.Points(8)
+	third := color.Color(color.RGBA{R: 60, G: 60, B: 60, A: 255})
+	second := color.Color(color.RGBA{R: 190, G: 40, B: 30, A: 255})
+	if f == Inline {
+		p = inlinePlot(h.Title, h.X, "rows")
+		second, third = nearRole, badRole
+	}
+	p.Legend.Top, p.Legend.Left = true, true
 	most := 1
-	colours := []color.Color{color.RGBA{R: 150, G: 175, B: 215, A: 255}, color.RGBA{R: 190, G: 40, B: 30, A: 255}, color.RGBA{R: 60, G: 60, B: 60, A: 255}}
+	colours := []color.Color{allBarRole, second, third}
 	for i, s := range h.Series {
 		var boxes bars
 		boxes.colour = colours[i%len(colours)]
@@ -75,6 +85,14 @@ func Bars(w io.Writer, f Format, h Histogram) error {
 	p.Y.Scale, p.Y.Min, p.Y.Max = plot.LogScale{}, least, float64(most)*1.6
 	p.Y.Tick.Marker = plot.ConstantTicks(logTicks(1, p.Y.Max))
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(h.Labels), func(i int) string { return h.Labels[i] }))
+	if h.MarkName != "" {
+		m := column{x: h.Mark - 0.5, colour: inkRole}
+		p.Add(m)
+		p.Legend.Add(h.MarkName, m)
+	}
+	if f == Inline {
+		return renderSized(w, f, size{24 * vg.Centimeter, 9 * vg.Centimeter}, func(c draw.Canvas) { besideLegend(p, c) })
+	}
 	return render(w, f, func(c draw.Canvas) { p.Draw(c) })
 }
 

@@ -254,17 +254,22 @@ func hues(n int) []color.Color {
 }
 
 func render(w io.Writer, f Format, drawing func(draw.Canvas)) error {
+	return renderSized(w, f, size{width, height}, drawing)
+}
+
+// renderFile draws what stands alone.
+func renderFile(w io.Writer, f Format, s size, drawing func(draw.Canvas)) error {
 	var c interface {
 		vg.CanvasSizer
 		io.WriterTo
 	}
 	switch f {
 	case SVG:
-		c = vgsvg.NewWith(vgsvg.UseWH(width, height), vgsvg.EmbedFonts(true))
+		c = vgsvg.NewWith(vgsvg.UseWH(s.w, s.h), vgsvg.EmbedFonts(true))
 	case PNG:
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(120))}
+		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(s.w, s.h), vgimg.UseDPI(120))}
 	default:
-		return fmt.Errorf("plot: format: got %q, want %q or %q", f, SVG, PNG)
+		return fmt.Errorf("plot: format: got %q, want %q, %q or %q", f, SVG, PNG, Inline)
 	}
 	drawing(draw.Crop(draw.New(c), vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(8)))
 	if _, err := c.WriteTo(w); err != nil {
