@@ -1,0 +1,252 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden/metric"
+)
+
+// maxMapCases is how many cases a map has, those that fail first.
+const maxMapCases = 200
+
+// heatMaps are the errors of all cases by row of the model: a case is a line, a row of
+// the model a column, so that a faulty layer is a stripe.
+type heatMaps struct {
+	Rows   int
+	Bounds *conformance.DepthBounds
+	Maps   []heatMap
+	Cases  int
+	Left   int
+	bad    int
+}
+
+type heatMap struct {
+	ID, Title, Says string
+	// Body are the lines, with a head and the medians.
+	Head, Body template.HTML
+	median     []float64
+	worst      []float64
+}
+
+// at is one figure of a case: the ratio to the yardstick's, and whether it was measured.
+type at struct {
+	ratio    float64
+	measured bool
+}
+
+func localAt(d conformance.DepthRow) at {
+	if d.LocalRatio == nil {
+		return at{}
+	}
+	return at{float64(*d.LocalRatio), true}
+}
+
+// accumulatedAt takes a row whose error and ratio are NaN for one that wasn't measured,
+// unless the row itself says that something is wrong there.
+func accumulatedAt(d conformance.DepthRow) at {
+	a, r, n := float64(d.Accumulated), float64(d.AccumulatedRatio), float64(d.NormRatio)
+	if math.IsNaN(a) && math.IsNaN(r) && !math.IsNaN(n) {
+		return at{}
+	}
+	return at{r, true}
+}
+
+func heatMapsOf(r *conformance.Report, names []string) heatMaps {
+	h := heatMaps{Bounds: r.DepthBounds, bad: -1}
+	if r.FirstBadRow != nil {
+		h.bad = *r.FirstBadRow
+	}
+	var cases []string
+	for _, n := range names {
+		if d := r.Cases[n].Depth; len(d) > 0 {
+			cases = append(cases, n)
+			h.Rows = max(h.Rows, len(d))
+		}
+	}
+	h.Cases = len(cases)
+	if h.Rows == 0 {
+		return h
+	}
+	h.Maps = []heatMap{
+		h.draw(r, cases, "local", "Local error: what each layer itself introduces", localAt),
+		h.draw(r, cases, "accumulated", "Accumulated error: what each row inherits and adds", accumulatedAt),
+	}
+	h.Maps[0].Says = "Each layer of the reference is fed with the candidate's own input of that layer. A layer that stands out here is where the fault is."
+	h.Maps[1].Says = "The candidate's row beside the reference's. Rows behind a fault stay high, since they have a wrong input: the first one over the limit is where to look."
+	h.Left = max(0, len(cases)-maxMapCases)
+	return h
+}
+
+// draw writes a map. It is built by hand: a page has thousands of cells.
+func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string, value func(conformance.DepthRow) at) heatMap {
+	m := heatMap{ID: id, Title: title}
+	columns := make([][]float64, h.Rows)
+	for _, n := range cases {
+		for i, d := range r.Cases[n].Depth {
+			if v := value(d); v.measured {
+				columns[i] = append(columns[i], v.ratio)
+			}
+		}
+	}
+	for _, c := range columns {
+		med, top := math.NaN(), math.NaN()
+		if len(c) > 0 {
+			med, top = metric.Median(c), slices.Max(c)
+			if slices.ContainsFunc(c, math.IsNaN) {
+				med, top = math.Inf(1), math.Inf(1) // not a number is no small error
+			}
+		}
+		m.median, m.worst = append(m.median, med), append(m.worst, top)
+	}
+	var head strings.Builder
+	head.WriteString(`<tr><th scope="col">case</th>`)
+	for i := range h.Rows {
+		class := ""
+		if i == h.bad {
+			class = ` class="flag"`
+		}
+		fmt.Fprintf(&head, `<th scope="col"%s title="row %d: %s">%s</th>`, class, i, engine.RowProbe(i), columnName(i))
+	}
+	head.WriteString("</tr>")
+	var b strings.Builder
+	medianLimit, oneLimit := h.limits()
+	b.WriteString(`<tr class="med"><th scope="row">median</th>`)
+	for i, x := range m.median {
+		h.cell(&b, i, at{x, len(columns[i]) > 0}, medianLimit, i == h.bad, false)
+	}
+	b.WriteString("</tr>")
+	for k, n := range cases {
+		if k == maxMapCases {
+			break
+		}
+		v := r.Cases[n]
+		fmt.Fprintf(&b, `<tr><th scope="row">%s</th>`, isolated(visible(n, 60)))
+		for i := range h.Rows {
+			var x at
+			if i < len(v.Depth) {
+				x = value(v.Depth[i])
+			}
+			h.cell(&b, i, x, oneLimit, i == h.bad, v.FirstBadRow != nil && *v.FirstBadRow == i)
+		}
+		b.WriteString("</tr>")
+	}
+	m.Head, m.Body = template.HTML(head.String()), template.HTML(b.String())
+	return m
+}
+
+// columnName heads a column: the layer that wrote the row, E for the embedding.
+func columnName(row int) string {
+	if row == 0 {
+		return "E"
+	}
+	return fmt.Sprint(row - 1)
+}
+
+// limits are those of a median and of one case; +Inf where there are none.
+func (h *heatMaps) limits() (median, one float64) {
+	if h.Bounds == nil {
+		return math.Inf(1), math.Inf(1)
+	}
+	median, one = float64(h.Bounds.Median.Value), float64(h.Bounds.Single.Value)
+	if h.Cases < h.Bounds.Cases {
+		median = one // too few for a median of its own
+	}
+	return median, one
+}
+
+func (h *heatMaps) cell(b *strings.Builder, row int, x at, limit float64, flagged, first bool) {
+	class := "n"
+	text := "·"
+	if x.measured {
+		class, text = heatClass(x.ratio, limit), ratioText(x.ratio)
+	}
+	if flagged {
+		class += " f"
+	}
+	if first {
+		class += " w"
+	}
+	b.WriteString(`<td class="`)
+	b.WriteString(class)
+	b.WriteString(`">`)
+	b.WriteString(text)
+	b.WriteString("</td>")
+}
+
+// heatClass is the colour of a ratio: a to c within the limit, x to z over it.
+func heatClass(ratio, limit float64) string {
+	switch {
+	case !(ratio <= limit): // NaN is over
+		switch {
+		case ratio <= 2*limit:
+			return "x"
+		case ratio <= 5*limit:
+			return "y"
+		}
+		return "z"
+	case math.IsInf(limit, 1): // nothing to hold it against
+		switch {
+		case ratio <= 1:
+			return "a"
+		case ratio <= 3:
+			return "b"
+		}
+		return "c"
+	case ratio <= 0.5*limit:
+		return "a"
+	case ratio <= 0.8*limit:
+		return "b"
+	}
+	return "c"
+}
+
+// strip is the depth of the model in one line: the larger of the medians' cells of the
+// local error, in the banner.
+type strip struct {
+	Cells []stripCell
+	Label string
+}
+
+type stripCell struct {
+	Class, Title string
+	Bad          bool
+	Name         string
+}
+
+func (h *heatMaps) strip(r *conformance.Report) strip {
+	var s strip
+	rows := h.Rows
+	if rows == 0 {
+		return s
+	}
+	m := h.Maps[0]
+	limit, _ := h.limits()
+	what := "local error"
+	for i := range rows {
+		x, from := m.median[i], what
+		if i == 0 || math.IsNaN(x) && !math.IsNaN(h.Maps[1].median[i]) {
+			x, from = h.Maps[1].median[i], "accumulated error"
+		}
+		c := stripCell{Class: "n", Bad: i == h.bad, Name: columnName(i), Title: fmt.Sprintf("%s: not measured", engine.RowProbe(i))}
+		if !math.IsNaN(x) {
+			c.Class = heatClass(x, limit)
+			c.Title = fmt.Sprintf("%s: median %s %s times the yardstick's", engine.RowProbe(i), from, ratioText(x))
+		}
+		s.Cells = append(s.Cells, c)
+	}
+	switch {
+	case h.bad > 0:
+		s.Label = fmt.Sprintf("layer %d of 0 to %d", h.bad-1, rows-2)
+	case h.bad == 0:
+		s.Label = "the embedding"
+	default:
+		s.Label = "no row is out of bounds"
+	}
+	return s
+}
