@@ -3,7 +3,6 @@
 package page_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +22,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/plumbline-go/plumbline/conformance"
-	"github.com/plumbline-go/plumbline/conformance/report/page"
 )
 
 // browserProgram is the browser of the tests: $CHROMIUM, or what is installed.
@@ -167,11 +163,4 @@ func (tb *tab) clean() {
 	complaints, requests := tb.said()
 	assert.Empty(tb.t, complaints)
 	assert.Empty(tb.t, requests, "the page asked for something")
-}
-
-func written(t *testing.T, r *conformance.Report) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, page.Write(&b, r))
-	return b.Bytes()
 }

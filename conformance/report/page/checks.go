@@ -18,6 +18,7 @@ type check struct {
 	Open    bool
 	Results []result
 	Left    int
+	excess  float64
 	// Nearest is, where nothing failed, the finding nearest to its bound.
 	Nearest   *finding
 	SidesText string
@@ -32,7 +33,9 @@ type result struct {
 	Waived             string
 }
 
-func checksOf(r *conformance.Report) []check {
+// checksOf are the checks that had something to judge, what failed before what passed
+// and the first of them on top, and those that had nothing.
+func checksOf(r *conformance.Report, first string) (busy, idle []check) {
 	by := map[string][]conformance.Result{}
 	var order []string
 	known := map[string]conformance.CheckInfo{}
@@ -49,15 +52,30 @@ func checksOf(r *conformance.Report) []check {
 		}
 		by[c.ID] = append(by[c.ID], c)
 	}
-	var out []check
 	for _, id := range order {
-		out = append(out, checkOf(known[id], by[id]))
+		c := checkOf(known[id], by[id])
+		if len(by[id]) == 0 {
+			idle = append(idle, c)
+		} else {
+			busy = append(busy, c)
+		}
 	}
-	slices.SortStableFunc(out, func(a, b check) int { return rankOf(a.Status) - rankOf(b.Status) })
-	for i := range out {
-		out[i].Anchor = fmt.Sprintf("check-%d", i)
+	slices.SortStableFunc(busy, func(a, b check) int {
+		if a.ID != b.ID && (a.ID == first || b.ID == first) {
+			return map[bool]int{true: -1, false: 1}[a.ID == first]
+		}
+		if d := rankOf(a.Status) - rankOf(b.Status); d != 0 || a.Status.Class != "bad" {
+			return d
+		}
+		return cmp.Compare(b.excess, a.excess)
+	})
+	for i := range busy {
+		busy[i].Anchor = fmt.Sprintf("check-%d", i)
 	}
-	return out
+	for i := range idle {
+		idle[i].Anchor = fmt.Sprintf("check-%d", len(busy)+i)
+	}
+	return busy, idle
 }
 
 func rankOf(s status) int {
@@ -82,6 +100,9 @@ func checkOf(info conformance.CheckInfo, results []conformance.Result) check {
 		counts[res.Status]++
 		if res.Waived != nil {
 			waived++
+		}
+		if res.Status == conformance.Fail {
+			c.excess = max(c.excess, worstExcess(res))
 		}
 		if w := worstOf(res); w != nil && res.Status == conformance.Pass {
 			if l := lineOf(res, *w); nearest == nil || l.excess > nearest.excess {

@@ -98,11 +98,11 @@ func coverageOf(r *conformance.Report, names []string) coverage {
 func sideText(s conformance.Side) string {
 	switch s {
 	case conformance.SideCandidate:
-		return "the candidate"
+		return "candidate"
 	case conformance.SideReference:
-		return "the reference itself"
+		return "reference"
 	case conformance.SideSuite:
-		return "the suite itself"
+		return "suite"
 	}
 	return name(string(s))
 }

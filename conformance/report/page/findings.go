@@ -67,10 +67,10 @@ func lineOf(r conformance.Result, f conformance.Finding) finding {
 	out := finding{Check: r.ID, Case: r.Case, Place: string(f.Probe), Metric: f.Metric, Got: figure(f.Got), Limit: figure(f.Limit.Value),
 		GotKey: sortKey(float64(f.Got)), LimitKey: sortKey(float64(f.Limit.Value)), Ratio: number(x), RatioKey: sortKey(x),
 		Source: f.Limit.Source, Detail: f.Detail, Where: whereOf(f.At), Status: statusOf(r.Status), Waived: r.Waived != nil, Exact: f.Exact, excess: x}
-	if f.Exact {
-		out.Ratio = "≠"
+	if f.Exact { // it is the limit's value or it isn't
+		out.Ratio, out.RatioKey = "≠", "1e308"
 		if x == 0 {
-			out.Ratio = "="
+			out.Ratio, out.RatioKey = "=", "0"
 		}
 	}
 	return out

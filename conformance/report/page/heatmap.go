@@ -24,6 +24,8 @@ type heatMaps struct {
 	Cases  int
 	Left   int
 	bad    int
+	// flags are the rows at fault: the first bad one and those of all sources.
+	flags map[int]bool
 }
 
 type heatMap struct {
@@ -58,9 +60,15 @@ func accumulatedAt(d conformance.DepthRow) at {
 }
 
 func heatMapsOf(r *conformance.Report, names []string) heatMaps {
-	h := heatMaps{Bounds: r.DepthBounds, bad: -1}
+	h := heatMaps{Bounds: r.DepthBounds, bad: -1, flags: map[int]bool{}}
 	if r.FirstBadRow != nil {
 		h.bad = *r.FirstBadRow
+		h.flags[h.bad] = true
+	}
+	for _, s := range r.Sources {
+		if n, _, ok := s.Block(); ok {
+			h.flags[n+1] = true
+		}
 	}
 	var cases []string
 	for _, n := range names {
@@ -108,7 +116,7 @@ func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string,
 	head.WriteString(`<tr><th scope="col">case</th>`)
 	for i := range h.Rows {
 		class := ""
-		if i == h.bad {
+		if h.flags[i] {
 			class = ` class="flag"`
 		}
 		fmt.Fprintf(&head, `<th scope="col"%s title="row %d: %s">%s</th>`, class, i, engine.RowProbe(i), columnName(i))
@@ -118,7 +126,7 @@ func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string,
 	medianLimit, oneLimit := h.limits()
 	b.WriteString(`<tr class="med"><th scope="row">median</th>`)
 	for i, x := range m.median {
-		h.cell(&b, i, at{x, len(columns[i]) > 0}, medianLimit, i == h.bad, false)
+		h.cell(&b, i, at{x, len(columns[i]) > 0}, medianLimit, h.flags[i], false)
 	}
 	b.WriteString("</tr>")
 	for k, n := range cases {
@@ -132,7 +140,7 @@ func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string,
 			if i < len(v.Depth) {
 				x = value(v.Depth[i])
 			}
-			h.cell(&b, i, x, oneLimit, i == h.bad, v.FirstBadRow != nil && *v.FirstBadRow == i)
+			h.cell(&b, i, x, oneLimit, h.flags[i], v.FirstBadRow != nil && *v.FirstBadRow == i)
 		}
 		b.WriteString("</tr>")
 	}
@@ -204,49 +212,4 @@ func heatClass(ratio, limit float64) string {
 		return "b"
 	}
 	return "c"
-}
-
-// strip is the depth of the model in one line: the larger of the medians' cells of the
-// local error, in the banner.
-type strip struct {
-	Cells []stripCell
-	Label string
-}
-
-type stripCell struct {
-	Class, Title string
-	Bad          bool
-	Name         string
-}
-
-func (h *heatMaps) strip(r *conformance.Report) strip {
-	var s strip
-	rows := h.Rows
-	if rows == 0 {
-		return s
-	}
-	m := h.Maps[0]
-	limit, _ := h.limits()
-	what := "local error"
-	for i := range rows {
-		x, from := m.median[i], what
-		if i == 0 || math.IsNaN(x) && !math.IsNaN(h.Maps[1].median[i]) {
-			x, from = h.Maps[1].median[i], "accumulated error"
-		}
-		c := stripCell{Class: "n", Bad: i == h.bad, Name: columnName(i), Title: fmt.Sprintf("%s: not measured", engine.RowProbe(i))}
-		if !math.IsNaN(x) {
-			c.Class = heatClass(x, limit)
-			c.Title = fmt.Sprintf("%s: median %s %s times the yardstick's", engine.RowProbe(i), from, ratioText(x))
-		}
-		s.Cells = append(s.Cells, c)
-	}
-	switch {
-	case h.bad > 0:
-		s.Label = fmt.Sprintf("layer %d of 0 to %d", h.bad-1, rows-2)
-	case h.bad == 0:
-		s.Label = "the embedding"
-	default:
-		s.Label = "no row is out of bounds"
-	}
-	return s
 }

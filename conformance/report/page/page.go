@@ -33,7 +33,7 @@ type view struct {
 	Cases         []caseLine
 	CasesLeft     int
 	HasTimes      bool
-	Checks        []check
+	Checks, Idle  []check
 	Findings      findingTable
 	Notes         []string
 	Sides         []side
@@ -65,14 +65,22 @@ func Write(w io.Writer, r *conformance.Report) error {
 
 func viewOf(r *conformance.Report) (*view, error) {
 	names := orderedCases(r)
-	v := &view{Verdict: verdictOf(r), Coverage: coverageOf(r, names), Maps: heatMapsOf(r, names), Checks: checksOf(r),
+	v := &view{Verdict: verdictOf(r), Coverage: coverageOf(r, names), Maps: heatMapsOf(r, names),
 		Findings: findingsOf(r), Notes: r.Notes, Sides: provenanceOf(r), HasTimes: r.Times != nil && len(r.Times.Cases) > 0}
 	v.Cases, v.CasesLeft = casesOf(r, names)
+	first := ""
+	if w := v.Verdict.Why; w != nil {
+		first = w.Check
+	}
+	v.Checks, v.Idle = checksOf(r, first)
+	if len(v.Checks) > 0 && v.Verdict.Why != nil {
+		v.Verdict.Why.Anchor = v.Checks[0].Anchor
+	}
 	v.Title = v.Verdict.Word
 	if r.Candidate.Name != "" {
 		v.Title += ": " + name(r.Candidate.Name)
 	}
-	v.Strip = v.Maps.strip(r)
+	v.Strip = stripOf(r, &v.Maps)
 	var err error
 	if v.Depth, err = depthPlots(v.Maps); err != nil {
 		return nil, err
@@ -110,8 +118,10 @@ func (v *view) assets() error {
 
 var templates = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
-		"name":       func(s string) template.HTML { return isolated(name(s)) },
-		"case":       func(s string) template.HTML { return isolated(caseName(s)) },
+		"name":       func(s string) template.HTML { return identifier(name(s)) },
+		"case":       func(s string) template.HTML { return identifier(caseName(s)) },
+		"brief":      func(s string) template.HTML { return isolated(name(s)) },
+		"briefCase":  func(s string) template.HTML { return isolated(caseName(s)) },
 		"sentence":   func(s string) template.HTML { return isolated(sentence(s)) },
 		"command":    func(s string) template.HTML { return isolated(visible(s, 20_000)) },
 		"plain":      name,
@@ -121,6 +131,7 @@ var templates = sync.OnceValues(func() (*template.Template, error) {
 		"sign":       signOf,
 		"minus1":     func(n int) int { return n - 1 },
 		"okStatus":   func() status { return statusOf(conformance.Pass) },
+		"noneStatus": func() status { return status{"did not apply", "–", "none"} },
 		"badStatus":  func() status { return statusOf(conformance.Fail) },
 		"partStatus": func() status { return status{"not judged", "◐", "part"} },
 	}).ParseFS(assets, "assets/*.html")

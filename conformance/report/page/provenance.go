@@ -11,14 +11,17 @@ type side struct {
 	Facts       []fact
 }
 
-type fact struct{ Name, Value string }
+type fact struct {
+	Name, Value string
+	Code        bool
+}
 
 func provenanceOf(r *conformance.Report) []side {
 	golden := side{Title: "Golden", Says: "what the reference was held to"}
 	if g := r.Golden; g != nil {
 		golden.add("recording", g.Name)
 		golden.add("made by", g.Engine)
-		golden.add("cases of the run that it has", thousands(g.Cases))
+		golden.add("its cases", thousands(g.Cases))
 	} else {
 		golden.Says = "the reference was held to no recording in this run"
 	}
@@ -44,9 +47,9 @@ func provenanceOf(r *conformance.Report) []side {
 
 func engineSide(title, what string, i engine.Info) side {
 	s := side{Title: title, Says: what}
-	for _, f := range []fact{{"name", i.Name}, {"version", i.Version}, {"model", i.Model}, {"layers", i.Layers}, {"logits", i.Logits},
+	for _, f := range [][2]string{{"name", i.Name}, {"version", i.Version}, {"model", i.Model}, {"layers", i.Layers}, {"logits", i.Logits},
 		{"weights", i.Weights}, {"activations", i.Activations}, {"KV cache", i.KVCache}, {"arithmetic", i.DType}} {
-		s.add(f.Name, f.Value)
+		s.add(f[0], f[1])
 	}
 	if len(s.Facts) == 0 {
 		s.Says = "none in this run"
@@ -56,6 +59,6 @@ func engineSide(title, what string, i engine.Info) side {
 
 func (s *side) add(name, value string) {
 	if value != "" {
-		s.Facts = append(s.Facts, fact{name, value})
+		s.Facts = append(s.Facts, fact{Name: name, Value: value})
 	}
 }

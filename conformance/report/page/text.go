@@ -87,15 +87,18 @@ func ratioText(x float64) string {
 	return "1e" + strconv.Itoa(int(math.Floor(math.Log10(a))))
 }
 
-// sortKey orders numbers in a table: what isn't one comes with the largest.
+// sortKey is what orders a number whose text doesn't: what isn't one comes with the
+// largest. It is empty where the text does.
 func sortKey(x float64) string {
-	if math.IsNaN(x) {
+	switch {
+	case math.IsNaN(x):
 		return "1e309"
-	}
-	if math.IsInf(x, 0) {
+	case math.IsInf(x, 0):
 		return strconv.FormatFloat(math.Copysign(1e308, x), 'g', 3, 64)
+	case x < 0 || x != 0 && math.Abs(x) < 1e-4: // with a minus sign, which no program reads
+		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
-	return strconv.FormatFloat(x, 'g', 6, 64)
+	return ""
 }
 
 // plural writes a count with its noun.
@@ -114,7 +117,16 @@ func thousands(n int) string {
 	return s
 }
 
-// isolated is a foreign text whose direction of writing stays its own.
+// identifier is isolated, and kept together where it fits.
+func identifier(s string) template.HTML {
+	return template.HTML(`<bdi class="id">` + template.HTMLEscapeString(s) + "</bdi>")
+}
+
+// isolated is a foreign text whose direction of writing stays its own. ASCII has none
+// that could change another's.
 func isolated(s string) template.HTML {
+	if strings.IndexFunc(s, func(r rune) bool { return r > '~' }) < 0 {
+		return template.HTML(template.HTMLEscapeString(s))
+	}
 	return template.HTML("<bdi>" + template.HTMLEscapeString(s) + "</bdi>")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/engine"
@@ -14,45 +15,31 @@ type verdict struct {
 	status
 	// Lead is one sentence: what the conclusion means here.
 	Lead string
-	// Source, Layer and Part say where; empty where nothing is at fault.
-	Source, Place  string
-	Further        []string
-	Row, Position  string
-	Kind, KindText string
-	Why            *why
-	Problems       []string
-	Waived         int
-	Shard          string
-	Reproduce      string
+	// Source says where, Place the same in words; empty where nothing is at fault.
+	Source, Place string
+	Facts         []fact
+	Why           *why
+	Problems      []string
+	Waived        int
+	Shard         string
+	Reproduce     string
 }
 
 // why is the finding that the verdict rests on.
 type why struct {
 	finding
 	Reason string
-	More   int // findings like it
+	More   int // results of the check that failed
+	Anchor string
 	File   string
 }
 
 func verdictOf(r *conformance.Report) verdict {
 	v := verdict{status: conclusionOf(r.Conclusion), Reproduce: r.Reproduce}
-	if r.FirstBadRow != nil {
-		v.Row = fmt.Sprintf("%d (%s)", *r.FirstBadRow, engine.RowProbe(*r.FirstBadRow))
-	}
-	if r.FirstBadPosition != nil {
-		v.Position = fmt.Sprint(*r.FirstBadPosition)
-	}
-	if r.Kind != nil && *r.Kind != "" {
-		v.Kind, v.KindText = visible(string(*r.Kind), 40), kindText(*r.Kind)
-	}
 	if r.Source != nil {
 		v.Source, v.Place = string(*r.Source), placeText(*r.Source)
 	}
-	for _, s := range r.Sources {
-		if r.Source == nil || s != *r.Source {
-			v.Further = append(v.Further, string(s))
-		}
-	}
+	v.Facts = factsOf(r)
 	v.Why = whyOf(r)
 	v.Lead = leadOf(r)
 	for _, c := range r.Checks {
@@ -74,6 +61,44 @@ func verdictOf(r *conformance.Report) verdict {
 	return v
 }
 
+// factsOf are where the fault is or, without one, how much was judged.
+func factsOf(r *conformance.Report) []fact {
+	if r.FirstBadRow == nil && r.Source == nil && (r.Kind == nil || *r.Kind == "") {
+		judged := 0
+		for _, c := range r.Cases {
+			if c.Judged {
+				judged++
+			}
+		}
+		return []fact{{Name: "Cases judged by value", Value: fmt.Sprintf("%d of %d", judged, len(r.Cases))},
+			{Name: "Verdicts of checks", Value: thousands(r.Executed)},
+			{Name: "Core checks judged nowhere", Value: fmt.Sprint(len(r.NotJudged))}}
+	}
+	source, row, position, kind := fact{Name: "Source, the most upstream", Value: "none"}, fact{Name: "First bad row", Value: "none"}, fact{Name: "First bad position", Value: "not known"}, fact{Name: "Kind", Value: "none"}
+	if r.Source != nil {
+		source.Value, source.Code = string(*r.Source), true
+	}
+	if r.FirstBadRow != nil {
+		row.Value = fmt.Sprintf("%d (%s)", *r.FirstBadRow, engine.RowProbe(*r.FirstBadRow))
+	}
+	if r.FirstBadPosition != nil {
+		position.Value = fmt.Sprint(*r.FirstBadPosition)
+	}
+	if r.Kind != nil && *r.Kind != "" {
+		kind.Value = visible(string(*r.Kind), 40)
+		if t := kindText(*r.Kind); t != "" {
+			kind.Value += ": " + t
+		}
+	}
+	out := []fact{source, row, position, kind}
+	for _, s := range r.Sources {
+		if r.Source == nil || s != *r.Source {
+			out = append(out, fact{Name: "Further source", Value: string(s), Code: true})
+		}
+	}
+	return out
+}
+
 func leadOf(r *conformance.Report) string {
 	failing := map[string]bool{}
 	for _, f := range r.Failures() {
@@ -85,7 +110,11 @@ func leadOf(r *conformance.Report) string {
 	case r.Conclusion == conformance.Conforms:
 		return "Every core check was judged and passed wherever it applied."
 	case r.Conclusion == conformance.Partial:
-		return fmt.Sprintf("Nothing failed, and %s judged nowhere: see what would make them run.", was(len(r.NotJudged), "core check"))
+		var ids []string
+		for _, n := range r.NotJudged {
+			ids = append(ids, name(n.ID))
+		}
+		return fmt.Sprintf("Nothing failed, but %s judged nowhere: %s. Below it says what would make them run.", was(len(r.NotJudged), "core check"), strings.Join(ids, ", "))
 	case r.Conclusion == conformance.Fails && len(failing) > 0:
 		return fmt.Sprintf("%s of the candidate failed.", plural(len(failing), "check"))
 	case r.Conclusion == conformance.Fails:
@@ -135,20 +164,21 @@ func whyOf(r *conformance.Report) *why {
 	var all []candidate
 	for _, res := range blamed(r) {
 		if len(res.Findings) == 0 || res.Status == conformance.Error {
-			all = append(all, candidate{res: res, f: worstOf(res), rank: 3})
+			all = append(all, candidate{res: res, f: worstOf(res), rank: 4})
 			continue
 		}
 		best := candidate{res: res, rank: 9}
 		for i := range res.Findings {
 			f := &res.Findings[i]
-			c := candidate{res, f, 4, excess(*f)}
+			c := candidate{res, f, 6, excess(*f)}
 			switch {
 			case r.Source != nil && f.Probe == *r.Source:
 				c.rank = 0
 			case r.FirstBadRow != nil && f.At.Row == *r.FirstBadRow:
-				c.rank = 1
-			case res.Case == "*":
-				c.rank = 5 // a median names no case
+				c.rank = 2
+			}
+			if res.Case == "*" {
+				c.rank++ // a median names no case
 			}
 			if c.rank < best.rank || c.rank == best.rank && c.x > best.x {
 				best = c

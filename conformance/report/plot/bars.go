@@ -68,6 +68,7 @@ func Bars(w io.Writer, f Format, h Histogram) error {
 		second, third = nearRole, badRole
 	}
 	p.Legend.Top, p.Legend.Left = true, true
+	var legend legend
 	most := 1
 	colours := []color.Color{allBarRole, second, third}
 	for i, s := range h.Series {
@@ -79,7 +80,7 @@ func Bars(w io.Writer, f Format, h Histogram) error {
 			boxes.heights = append(boxes.heights, float64(n))
 		}
 		p.Add(boxes)
-		p.Legend.Add(s.Name, boxes)
+		legend.add(s.Name, boxes)
 	}
 	p.X.Min, p.X.Max = -0.6, float64(len(h.Labels))-0.4
 	p.Y.Scale, p.Y.Min, p.Y.Max = plot.LogScale{}, least, float64(most)*1.6
@@ -88,10 +89,13 @@ func Bars(w io.Writer, f Format, h Histogram) error {
 	if h.MarkName != "" {
 		m := column{x: h.Mark - 0.5, colour: inkRole}
 		p.Add(m)
-		p.Legend.Add(h.MarkName, m)
+		legend.add(h.MarkName, m)
 	}
 	if f == Inline {
-		return renderSized(w, f, size{24 * vg.Centimeter, 9 * vg.Centimeter}, func(c draw.Canvas) { besideLegend(p, c) })
+		return renderSized(w, f, size{26 * vg.Centimeter, 8 * vg.Centimeter}, func(c draw.Canvas) { legend.above(p, c) })
+	}
+	for _, e := range legend {
+		p.Legend.Add(e.name, e.thumb)
 	}
 	return render(w, f, func(c draw.Canvas) { p.Draw(c) })
 }

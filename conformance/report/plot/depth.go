@@ -47,6 +47,7 @@ func ByDepth(w io.Writer, f Format, d Depth) error {
 		return err
 	}
 	p := inlinePlot(d.Title, d.X, d.Y)
+	var legend legend
 	var s span
 	rows := make([]int, len(d.Median))
 	for i := range rows {
@@ -89,7 +90,7 @@ func ByDepth(w io.Writer, f Format, d Depth) error {
 			points.Color, points.Radius, points.Shape = l.role, vg.Points(1.8), draw.CircleGlyph{}
 			p.Add(line, points)
 			if i == 0 {
-				p.Legend.Add(l.name, line)
+				legend.add(l.name, line)
 			}
 		}
 	}
@@ -107,19 +108,9 @@ func ByDepth(w io.Writer, f Format, d Depth) error {
 		}
 		line.Color, line.Width, line.Dashes = inkRole, vg.Points(1), l.dashes
 		p.Add(line)
-		p.Legend.Add(fmt.Sprintf("%s, %.3g", l.name, l.at), line)
+		legend.add(fmt.Sprintf("%s, %.3g", l.name, l.at), line)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	return renderSized(w, f, size{24 * vg.Centimeter, 9.5 * vg.Centimeter}, func(c draw.Canvas) { besideLegend(p, c) })
-}
-
-// besideLegend draws a plot with its legend above, where it hides nothing.
-func besideLegend(p *plot.Plot, c draw.Canvas) {
-	legend := p.Legend
-	p.Legend = plot.NewLegend()
-	above := legend.Rectangle(c).Size().Y + vg.Points(6)
-	p.Draw(draw.Crop(c, 0, 0, 0, -above))
-	legend.Draw(c)
+	return renderSized(w, f, size{26 * vg.Centimeter, 8 * vg.Centimeter}, func(c draw.Canvas) { legend.above(p, c) })
 }
 
 // bands fill what is within the budgets.

@@ -68,7 +68,7 @@ func inlinePlot(title, x, y string) *plot.Plot {
 	for _, s := range []*draw.LineStyle{&p.X.LineStyle, &p.Y.LineStyle, &p.X.Tick.LineStyle, &p.Y.Tick.LineStyle} {
 		s.Color = inkRole
 	}
-	p.Legend.TextStyle.Font.Size = vg.Points(10)
+	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size, p.Legend.TextStyle.Font.Size = vg.Points(10.5), vg.Points(10.5), vg.Points(10)
 	return p
 }
 

@@ -56,6 +56,7 @@ func Scatter(w io.Writer, f Format, s Points) error {
 		return err
 	}
 	p := inlinePlot(s.Title, s.X, s.Y)
+	var legend legend
 	maxX, maxY := 0., s.Band
 	for _, c := range s.Classes {
 		for _, xy := range c.XY {
@@ -76,15 +77,14 @@ func Scatter(w io.Writer, f Format, s Points) error {
 	if s.Band > 0 {
 		band := limitBand{s.Band}
 		p.Add(band)
-		p.Legend.Add(s.BandName, band)
+		legend.add(s.BandName, band)
 	}
 	for i, c := range s.Classes {
 		m := marks{c.XY, i}
 		p.Add(m)
-		p.Legend.Add(fmt.Sprintf("%s (%d)", c.Name, len(c.XY)), m)
+		legend.add(fmt.Sprintf("%s (%d)", c.Name, len(c.XY)), m)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	return renderSized(w, f, size{24 * vg.Centimeter, 11 * vg.Centimeter}, func(c draw.Canvas) { besideLegend(p, c) })
+	return renderSized(w, f, size{26 * vg.Centimeter, 10 * vg.Centimeter}, func(c draw.Canvas) { legend.above(p, c) })
 }
 
 func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,79 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// strip is the model in one line, from the embedding to the logits, with what is at
+// fault marked.
+type strip struct {
+	Cells []stripCell
+	Label string
+	// Bad is true where a place is marked.
+	Bad bool
+}
+
+type stripCell struct {
+	Class, Title string
+	// Bad is true for a place at fault; Mark names it, where there is room.
+	Bad  bool
+	Mark string
+}
+
+// stripOf shows the median of the local error, and of the accumulated one where no
+// layer wrote the row. Behind the layers come the final norm and the logits, of which
+// only the verdict tells.
+func stripOf(r *conformance.Report, h *heatMaps) strip {
+	var s strip
+	if h.Rows == 0 {
+		return s
+	}
+	limit, _ := h.limits()
+	labelled := -4
+	for i := range h.Rows {
+		x, what := h.Maps[0].median[i], "local error"
+		if other := h.Maps[1].median[i]; i == 0 || math.IsNaN(x) && !math.IsNaN(other) {
+			x, what = other, "accumulated error"
+		}
+		c := stripCell{Class: "n", Title: fmt.Sprintf("%s: not measured", engine.RowProbe(i))}
+		if !math.IsNaN(x) {
+			c.Class = heatClass(x, limit)
+			c.Title = fmt.Sprintf("%s: median %s %s times the yardstick's", engine.RowProbe(i), what, ratioText(x))
+		}
+		if h.flags[i] {
+			c.Bad, c.Mark = true, fmt.Sprintf("layer %d", i-1)
+			if i == 0 {
+				c.Mark = "embedding"
+			}
+			if i-labelled < 4 {
+				c.Mark = "" // no room
+			} else {
+				labelled = i
+			}
+		}
+		s.Cells = append(s.Cells, c)
+	}
+	for _, p := range []struct {
+		probe engine.Probe
+		name  string
+	}{{engine.ProbeFinalNorm, "final norm"}, {engine.ProbeLogits, "logits"}} {
+		c := stripCell{Class: "n", Title: p.name + ": not measured by itself"}
+		for _, source := range r.Sources {
+			if source == p.probe {
+				c.Class, c.Title, c.Bad, c.Mark = "z", p.name+": at fault", true, p.name
+			}
+		}
+		s.Cells = append(s.Cells, c)
+	}
+	s.Label = "no place is marked as faulty"
+	for _, c := range s.Cells {
+		if c.Mark != "" && !s.Bad {
+			s.Bad, s.Label = true, c.Mark+" is marked as faulty"
+		}
+	}
+	return s
+}
