@@ -197,6 +197,7 @@ func TestCoverageCounts(t *testing.T) {
 			r.Checks = append(r.Checks, conformance.Result{ID: "X", Case: "a", Side: conformance.SideCandidate, Status: status})
 		}
 	}
+	r.Checks = append(r.Checks, conformance.Result{ID: "Y", Case: "a", Side: conformance.SideReference, Status: conformance.Pass})
 	c := parse(t, written(t, r)).id("coverage")
 	row := c.named("tbody")[0].named("tr")[0]
 	var got []string
@@ -529,4 +530,54 @@ func TestEveryKindAndPlace(t *testing.T) {
 			assert.Contains(t, v, "Kind "+string(k)+": ")
 		}
 	}
+}
+
+// The reason is what is wrong at the source, on a case, however far off what follows
+// from it is; the check that says so comes first.
+func TestVerdictRestsOnTheSource(t *testing.T) {
+	r := sample(6, 3, 3)
+	at := func(id, name string, f conformance.Finding) {
+		r.Checks = append([]conformance.Result{{ID: id, Case: name, Side: conformance.SideCandidate, Level: conformance.Core, Status: conformance.Fail, Findings: []conformance.Finding{f}}}, r.Checks...)
+	}
+	at("ResidualCandidate", "far behind", overLimit(5, "accumulated relative L2", 900, 1, ""))
+	at("LocalError", "*", overLimit(3, "local error, median", 300, 1, ""))
+	p := parse(t, written(t, r))
+	why := p.id("verdict").class("why")[0].words()
+	assert.Regexp(t, `^Why LocalError, prompt_00._capital_of_country and 3 more results of this check: blocks.2.resid_post local error 1\.\d+, limit 0.15`, why)
+	assert.Contains(t, p.id("checks").named("details")[0].named("summary")[0].words(), "LocalError")
+
+	mid := engine.ResidMid(2)
+	inside := overLimit(3, "error of the half", 1.5, 1, "")
+	inside.Probe = mid
+	at("ProbeCandidate", "a case", inside)
+	r.Source, r.Sources = &mid, []engine.Probe{mid}
+	assert.Contains(t, parse(t, written(t, r)).id("verdict").class("why")[0].words(), "ProbeCandidate, a case: blocks.2.resid_mid error of the half 1.5")
+
+	r.Source, r.Sources = nil, nil // a bad dump row: no layer is to blame
+	why = parse(t, written(t, r)).id("verdict").class("why")[0].words()
+	assert.Regexp(t, `blocks.2.resid_post`, why)
+}
+
+// A row that is bad in the dump is flagged, though no layer is the source.
+func TestBadDumpRowIsFlagged(t *testing.T) {
+	r := sample(6, 3, 3)
+	kind := conformance.KindDump
+	r.Kind, r.Source, r.Sources = &kind, nil, nil
+	p := parse(t, written(t, r))
+	assert.Equal(t, "2", p.id("map-local").class("flag")[0].words())
+	assert.Contains(t, p.id("verdict").words(), "a bad row in the dump; the engine went on healthy")
+	assert.Equal(t, "✗ Fails", p.id("verdict").named("h1")[0].words())
+}
+
+// Two sources are both flagged.
+func TestFurtherSources(t *testing.T) {
+	r := sample(12, 3, 3)
+	r.Sources = append(r.Sources, "blocks.9.mlp_out")
+	p := parse(t, written(t, r))
+	var flags []string
+	for _, f := range p.id("map-local").class("flag") {
+		flags = append(flags, f.words())
+	}
+	assert.Equal(t, []string{"2", "9"}, flags)
+	assert.Contains(t, p.id("verdict").words(), "Further source blocks.9.mlp_out")
 }
