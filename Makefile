@@ -5,11 +5,12 @@ PYTHON        ?= python3.11
 GOLDENS_VENV   = .venv-goldens
 PEER_PYTHON   ?= python3
 CARGO         ?= cargo
+SCREENSHOTS   ?= out/screenshots
 NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test real test-native native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-deepseek2 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help conformance test real test-native test-browser native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-deepseek2 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +44,13 @@ native-library: ## build that library (Rust; once, about four minutes of CPU)
 		dir=lib/$$(sha256sum $$built | cut -c 1-16); \
 		[ -e $$dir/libtokenizers.a ] || { rm -rf lib; mkdir -p $$dir; ln $$built $$dir/; }
 
+test-browser: ## the HTML report in a headless Chromium ($$CHROMIUM, or one in PATH); screenshots in SCREENSHOTS
+	@browser=$${CHROMIUM:-}; for b in chromium chromium-browser google-chrome google-chrome-stable; do \
+		[ -n "$$browser" ] || browser=$$(command -v $$b || true); done; \
+	command -v "$$browser" >/dev/null || { \
+		echo "test-browser: no chromium, chromium-browser or google-chrome in PATH: install Debian's package chromium, or set CHROMIUM to a program" >&2; exit 1; }; \
+	CHROMIUM=$$browser PLUMBLINE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(GO) test -count=1 -tags browser -run Browser -v ./conformance/report/page
+
 bench: ## all benchmarks, ten runs each, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
 
@@ -64,9 +72,10 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 lint: ## golangci-lint, import arrows included
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
-vet: ## go vet, also with the tag of the native tokenizer library, which it doesn't need
+vet: ## go vet, also with the tags of the native tokenizer library and of the browser tests, neither of which it needs
 	$(GO) vet ./...
 	$(GO) vet -tags tokenizers ./...
+	$(GO) vet -tags browser ./conformance/report/page
 
 goldens: $(GOLDENS_VENV)/installed ## record the goldens again and compare; ACCEPT=1 replaces, ARGS='--create NAME' adds
 	$(GOLDENS_VENV)/bin/python -B tools/goldens/record.py $(if $(ACCEPT),--accept,$(if $(ARGS),$(ARGS),--check))

@@ -581,3 +581,22 @@ func TestFurtherSources(t *testing.T) {
 	assert.Equal(t, []string{"2", "9"}, flags)
 	assert.Contains(t, p.id("verdict").words(), "Further source blocks.9.mlp_out")
 }
+
+// Behind the layers the strip says what the checks on norm and logits say.
+func TestStripEndsWithNormAndLogits(t *testing.T) {
+	last := func(r *conformance.Report) []string {
+		cells := parse(t, written(t, r)).id("verdict").class("cells")[0].children
+		var out []string
+		for _, c := range cells[len(cells)-2:] {
+			out = append(out, c.attrs["title"], c.named("i")[0].attrs["class"])
+		}
+		require.Len(t, cells, 6)
+		return out
+	}
+	assert.Equal(t, []string{"final norm: not judged", "n", "logits: within its limits", "a"}, last(sample(4, 2, -1)))
+	r := sample(4, 2, -1)
+	p := engine.ProbeFinalNorm
+	r.Source, r.Sources = &p, []engine.Probe{p}
+	r.Checks = append(r.Checks, conformance.Result{ID: "LogitCandidate", Case: "x", Side: conformance.SideCandidate, Status: conformance.Fail})
+	assert.Equal(t, []string{"final norm: at fault", "z", "logits: over its limits, which a fault before it explains", "x"}, last(r))
+}

@@ -25,8 +25,8 @@ type stripCell struct {
 }
 
 // stripOf shows the median of the local error, and of the accumulated one where no
-// layer wrote the row. Behind the layers come the final norm and the logits, of which
-// only the verdict tells.
+// layer wrote the row. Behind the layers come the final norm and the logits, by what
+// the checks on them say.
 func stripOf(r *conformance.Report, h *heatMaps) strip {
 	var s strip
 	if h.Rows == 0 {
@@ -58,10 +58,23 @@ func stripOf(r *conformance.Report, h *heatMaps) strip {
 		s.Cells = append(s.Cells, c)
 	}
 	for _, p := range []struct {
-		probe engine.Probe
-		name  string
-	}{{engine.ProbeFinalNorm, "final norm"}, {engine.ProbeLogits, "logits"}} {
-		c := stripCell{Class: "n", Title: p.name + ": not measured by itself"}
+		probe       engine.Probe
+		name, check string
+	}{{engine.ProbeFinalNorm, "final norm", "ResidualToLogits"}, {engine.ProbeLogits, "logits", "LogitCandidate"}} {
+		c := stripCell{Class: "n", Title: p.name + ": not judged"}
+		for _, res := range r.Checks {
+			if res.ID != p.check || res.Side != conformance.SideCandidate {
+				continue
+			}
+			switch res.Status {
+			case conformance.Fail:
+				c.Class, c.Title = "x", p.name+": over its limits, which a fault before it explains"
+			case conformance.Pass:
+				if c.Class == "n" {
+					c.Class, c.Title = "a", p.name+": within its limits"
+				}
+			}
+		}
 		for _, source := range r.Sources {
 			if source == p.probe {
 				c.Class, c.Title, c.Bad, c.Mark = "z", p.name+": at fault", true, p.name
