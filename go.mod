@@ -11,6 +11,7 @@ require (
 	github.com/gomlx/gomlx v0.28.8
 	github.com/mitsuhiko/minijinja/minijinja-go/v2 v2.24.0
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/sebdah/goldie/v2 v2.8.0
 	github.com/spf13/cobra v1.10.2

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -15,6 +16,25 @@ type field struct {
 	index []int
 	// required is false for what is left out when empty; only what isn't may be null.
 	required, nullable bool
+	least              int64 // of a whole number
+}
+
+// anyInt is the least of numbers that have no bound.
+const anyInt = math.MinInt64
+
+// least are the bounds of whole numbers: what counts, and what points into a list.
+var least = map[reflect.Type]map[string]int64{
+	reflect.TypeFor[conformance.Report]():       {"first_bad_row": 0, "executed": 0},
+	reflect.TypeFor[conformance.CaseVerdict]():  {"first_bad_row": 0},
+	reflect.TypeFor[conformance.At]():           {"row": -1, "channel": -1},
+	reflect.TypeFor[conformance.LogitStep]():    {"step": 0},
+	reflect.TypeFor[conformance.DepthRow]():     {"row": 0},
+	reflect.TypeFor[conformance.GoldenInfo]():   {"cases": 0},
+	reflect.TypeFor[conformance.DepthBounds]():  {"median_cases": 1},
+	reflect.TypeFor[conformance.RouteMargins](): {"match": 0, "tie": 0, "flip": 0, "unjudged": 0},
+	reflect.TypeFor[conformance.WaiverUse]():    {"used": 0},
+	reflect.TypeFor[conformance.BaselineInfo](): {"compared": 0},
+	reflect.TypeFor[conformance.ShardInfo]():    {"index": 0, "total": 1, "all_cases": 0},
 }
 
 type fields struct {
@@ -37,8 +57,12 @@ func fieldsOf(t reflect.Type) fields {
 		}
 		required := !strings.Contains(options, "omitempty")
 		out.byName[name] = len(out.list)
+		bound, ok := least[t][name]
+		if !ok {
+			bound = anyInt
+		}
 		out.list = append(out.list, field{name: name, index: f.Index, required: required,
-			nullable: required && f.Type.Kind() == reflect.Pointer})
+			nullable: required && f.Type.Kind() == reflect.Pointer, least: bound})
 	}
 	known.Store(t, out)
 	return out

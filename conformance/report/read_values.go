@@ -30,7 +30,7 @@ var (
 
 func (d *decoding) report() (*conformance.Report, error) {
 	rep := new(conformance.Report)
-	if err := d.value(reflect.ValueOf(rep).Elem()); err != nil {
+	if err := d.value(reflect.ValueOf(rep).Elem(), anyInt); err != nil {
 		return nil, d.versionFirst(err)
 	}
 	switch tok, err := d.d.ReadToken(); {
@@ -70,7 +70,8 @@ func (d *decoding) versionFirst(err error) error {
 	}
 }
 
-func (d *decoding) value(v reflect.Value) error {
+// value reads a value, of which a whole number is at least least.
+func (d *decoding) value(v reflect.Value, least int64) error {
 	t := v.Type()
 	if t == numberType {
 		return d.number(v)
@@ -82,13 +83,13 @@ func (d *decoding) value(v reflect.Value) error {
 			return err
 		}
 		v.Set(reflect.New(t.Elem()))
-		return d.value(v.Elem())
+		return d.value(v.Elem(), least)
 	case reflect.Struct:
 		return d.object(v)
 	case reflect.Map:
 		return d.members(v)
 	case reflect.Slice:
-		return d.array(v)
+		return d.array(v, least)
 	case reflect.String:
 		tok, err := d.token('"', "a string")
 		if err != nil {
@@ -116,6 +117,9 @@ func (d *decoding) value(v reflect.Value) error {
 		n, err := strconv.ParseInt(tok.String(), 10, strconv.IntSize)
 		if err != nil {
 			return d.shape(tok.String(), "a whole number")
+		}
+		if n < least {
+			return d.shape(tok.String(), fmt.Sprintf("at least %d", least))
 		}
 		v.SetInt(n)
 	default:
@@ -173,7 +177,7 @@ func (d *decoding) object(v reflect.Value) error {
 			_, _ = d.d.ReadToken()
 			return d.shape("null", "a value")
 		}
-		if err := d.value(v.FieldByIndex(f.index)); err != nil {
+		if err := d.value(v.FieldByIndex(f.index), f.least); err != nil {
 			return err
 		}
 		seen[i] = true
@@ -207,7 +211,7 @@ func (d *decoding) members(v reflect.Value) error {
 		}
 		name := tok.String()
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(item); err != nil {
+		if err := d.value(item, anyInt); err != nil {
 			return err
 		}
 		v.SetMapIndex(reflect.ValueOf(name), item)
@@ -216,14 +220,14 @@ func (d *decoding) members(v reflect.Value) error {
 	return err
 }
 
-func (d *decoding) array(v reflect.Value) error {
+func (d *decoding) array(v reflect.Value, least int64) error {
 	if _, err := d.token('[', "an array"); err != nil {
 		return err
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for d.d.PeekKind() != ']' {
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(item); err != nil {
+		if err := d.value(item, least); err != nil {
 			return err
 		}
 		v.Set(reflect.Append(v, item))
