@@ -28,6 +28,9 @@ func code(s string, most int) string {
 // it looks for those in the text that Markdown gave, so escapes alone don't help.
 var broken = regexp.MustCompile(`(?i)@|#|\bgh-|://|\bwww\.|\bmailto:|\bxmpp:`)
 
+// emoji is the start of what becomes a picture.
+var emoji = regexp.MustCompile(`:([A-Za-z0-9_+-]+:)`)
+
 const zeroWidthSpace = "\u200b"
 
 func inert(s string) string {
@@ -37,14 +40,23 @@ func inert(s string) string {
 		}
 		return m + zeroWidthSpace
 	})
+	s = emoji.ReplaceAllString(s, ":"+zeroWidthSpace+"$1")
 	var b strings.Builder
 	for i, c := range s {
 		switch {
-		case strings.ContainsRune("&<>`*_[]|~$\\:", c):
+		case c == '&':
+			b.WriteString("&amp;")
+		case c == '<':
+			b.WriteString("&lt;")
+		case c == '>':
+			b.WriteString("&gt;")
+		case strings.ContainsRune("|\\$", c): // in a table, or for formulas, a backslash is not enough
 			fmt.Fprintf(&b, "&#%d;", c)
-		case i == 0 && strings.ContainsRune("-+=#", c), // a list, a heading
+		case strings.ContainsRune("`*_[]~", c),
+			i == 0 && strings.ContainsRune("-+=#", c), // a list, a heading
 			strings.ContainsRune(".)", c) && i > 0 && strings.Trim(s[:i], "0123456789") == "":
-			fmt.Fprintf(&b, "&#%d;", c)
+			b.WriteByte('\\')
+			b.WriteRune(c)
 		default:
 			b.WriteRune(c)
 		}

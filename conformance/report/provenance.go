@@ -16,7 +16,7 @@ func provenance(r *conformance.Report) []string {
 	}
 	out = append(out, "judged by: "+toolText(r.Tool))
 	if t := r.Times; t != nil {
-		out = append(out, fmt.Sprintf("started %s, took %.3g s", t.Started, float64(t.Seconds)))
+		out = append(out, fmt.Sprintf("run: started %s, took %.3g s", t.Started, float64(t.Seconds)))
 	}
 	return out
 }

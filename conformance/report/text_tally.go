@@ -32,9 +32,13 @@ func notOffered(r *conformance.Report) []string {
 }
 
 func tally(r *conformance.Report) string {
-	count := map[conformance.Status]int{}
+	count, waived := map[conformance.Status]int{}, 0
 	for _, c := range r.Checks {
-		if c.Side == conformance.SideCandidate {
+		switch {
+		case c.Side != conformance.SideCandidate:
+		case c.Waived != nil:
+			waived++
+		default:
 			count[c.Status]++
 		}
 	}
@@ -43,6 +47,9 @@ func tally(r *conformance.Report) string {
 		if count[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
+	}
+	if waived > 0 {
+		parts = append(parts, fmt.Sprintf("%d waived", waived))
 	}
 	if len(parts) == 0 {
 		return "none"
