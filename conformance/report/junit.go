@@ -48,7 +48,7 @@ type (
 	}
 	junitReason struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
+		Type    string `xml:"type,attr,omitempty"` // not of skipped
 		Text    string `xml:",chardata"`
 	}
 )

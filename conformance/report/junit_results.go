@@ -21,7 +21,7 @@ func junitResult(c conformance.Result, seconds float64) junitCase {
 	}
 	out := junitCase{Name: junitName(name), Class: junitName(junitPackage + "." + c.ID), Time: junitSeconds(seconds)}
 	why := func(message string) *junitReason {
-		return &junitReason{Message: junitText(message), Type: junitText(string(c.Status)), Text: junitFindings(c)}
+		return &junitReason{Message: junitText(message), Type: junitName(string(c.Status)), Text: junitFindings(c)}
 	}
 	wrong := c.Status == conformance.Fail || c.Status == conformance.Error
 	switch {
@@ -35,6 +35,9 @@ func junitResult(c conformance.Result, seconds float64) junitCase {
 		out.Error = why(c.Reason)
 	case c.Status != conformance.Pass:
 		out.Skipped = why(string(c.Status) + ": " + c.Reason)
+	}
+	if out.Skipped != nil {
+		out.Skipped.Type = ""
 	}
 	return out
 }

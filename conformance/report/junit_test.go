@@ -78,7 +78,7 @@ var junitRules = map[string]rule{
 		attrs: map[string]*regexp.Regexp{"name": token, "classname": token, "time": decimal},
 		oneOf: []string{"skipped", "error", "failure"},
 	},
-	"skipped":    {optional: map[string]*regexp.Regexp{"message": anyText, "type": anyText}, text: true},
+	"skipped":    {optional: map[string]*regexp.Regexp{"message": anyText}, text: true},
 	"error":      {attrs: map[string]*regexp.Regexp{"type": anyText}, optional: map[string]*regexp.Regexp{"message": anyText}, text: true},
 	"failure":    {attrs: map[string]*regexp.Regexp{"type": anyText}, optional: map[string]*regexp.Regexp{"message": anyText}, text: true},
 	"system-out": {text: true},
@@ -176,7 +176,7 @@ func TestJUnitRulesCanFail(t *testing.T) {
 		` hostname="localhost"`: ``, `tests="1"`: `tests="x"`, `time="0.000"`: `time="soon"`, `timestamp="2026-01-02T03:04:05"`: `timestamp="2026-01-02"`,
 		`<system-err></system-err>`: ``, `<properties></properties>`: ``, ` type="error"`: ``, `<testsuites>`: `<testsuites tests="1">`,
 		`<testcase name="rome"`: `<testcase name=""`, `</error>`: `</error><skipped></skipped>`, `<system-err>`: `<x/><system-err>`,
-		` classname="plumbline.verdict"`: ``, `<properties>`: `<testcase name="a" classname="b" time="0.0"/><properties>`,
+		` classname="plumbline.verdict"`: ``, `<skipped `: `<skipped type="x" `, `<properties>`: `<testcase name="a" classname="b" time="0.0"/><properties>`,
 	} {
 		require.Contains(t, string(good), old)
 		var root element

@@ -29,7 +29,7 @@ func (b *junitBuilder) verdict() junitSuite {
 	add("conclusion", func(c *junitCase) { conclude(c, r) })
 	for _, n := range r.NotJudged {
 		add("core check judged somewhere: "+n.ID, func(c *junitCase) {
-			c.Skipped = &junitReason{Message: junitText("would run with: " + n.WouldRun), Type: "not judged"}
+			c.Skipped = &junitReason{Message: junitText("would run with: " + n.WouldRun)}
 		})
 	}
 	for _, w := range r.Waivers {
@@ -57,13 +57,13 @@ func (b *junitBuilder) verdict() junitSuite {
 
 // conclude is red whenever a gate would not exit with 0.
 func conclude(c *junitCase, r *conformance.Report) {
-	why := &junitReason{Message: junitText(verdictText(r)), Type: junitText(string(r.Conclusion))}
+	why := &junitReason{Message: junitText(verdictText(r)), Type: junitName(string(r.Conclusion))}
 	switch {
 	case r.ReferenceFailed:
 		c.Error = why
 	case r.Conclusion == conformance.Conforms:
 	case r.Conclusion == conformance.Partial && r.PartialAllowed:
-		c.Skipped = why
+		c.Skipped, why.Type = why, ""
 	case r.Conclusion == conformance.Partial || r.Conclusion == conformance.Fails:
 		c.Failure = why
 	default:
