@@ -39,7 +39,7 @@ The verdict in the report does not change the exit code: 0 is rendered, 2 is not
   plumbline report out/report.json --out pages
   plumbline report out/report.json --out out --overwrite
   plumbline report out/report.json --format markdown >> "$GITHUB_STEP_SUMMARY"
-  plumbline gate --model ./m --candidate ./dumps --json | plumbline report - --format junit > junit.xml
+  plumbline report - --format junit < out/report.json > junit.xml
   plumbline report --schema > report.schema.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.schema != (len(args) == 0) || len(args) > 1 {
