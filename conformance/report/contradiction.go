@@ -23,9 +23,13 @@ func contradiction(r *conformance.Report) string {
 // vacuousCheck fails where nothing was judged by value.
 const vacuousCheck = "NoVacuousPass"
 
+// looksAtResults are the checks that judge what other checks found. They make a candidate
+// fail, and by themselves are no verdict on it.
+var looksAtResults = map[string]bool{"Features": true, "Baseline": true, "Repeat": true}
+
 // counted is whether a result is a verdict on the candidate.
 func counted(c conformance.Result) bool {
-	return c.Side == conformance.SideCandidate && c.Status.Judged() && c.Waived == nil
+	return c.Side == conformance.SideCandidate && c.Status.Judged() && c.Waived == nil && !looksAtResults[c.ID]
 }
 
 // bad is whether a result is a failure, or no answer, that nothing accepts.

@@ -73,6 +73,18 @@ func TestReadRefusesContradictions(t *testing.T) {
 	}
 }
 
+// What judges other checks' results fails a candidate, and is not counted as a verdict.
+func TestReadDoesntCountWhatLooksAtResults(t *testing.T) {
+	r := base()
+	r.Conclusion = conformance.Fails
+	r.Checks = append(r.Checks, conformance.Result{ID: "Baseline", Case: "*", Side: conformance.SideCandidate, Level: conformance.Extended, Status: conformance.Fail})
+	_, err := Read(bytes.NewReader(written(t, r)))
+	require.NoError(t, err)
+	r.Conclusion = conformance.Conforms
+	_, err = Read(bytes.NewReader(written(t, r)))
+	require.ErrorContains(t, err, `got "conforms", and Baseline has status "fail"`)
+}
+
 // What a failure doesn't count for.
 func TestReadTakesFailuresThatDontCount(t *testing.T) {
 	for name, change := range map[string]func(c *conformance.Result){
