@@ -68,10 +68,17 @@ func Known(f Format) bool {
 // ErrNotEmpty is a folder that holds something.
 var ErrNotEmpty = errors.New("the folder is not empty")
 
+// File is a further file of a report folder, such as what merging needs of a shard.
+type File struct {
+	Name  string
+	Write func(io.Writer) error
+}
+
 // WriteFolder writes report.json, report.md, junit.xml and report.html into a folder that
-// is new or empty. Each file is whole or not there. report.json comes first: when later
+// is new or empty. Each file is whole or not there. Further files come first, so that they are
+// there where report.json is, and then report.json: when later
 // ones can't be written, the error names them, and report.json stays.
-func WriteFolder(dir string, r *conformance.Report) error {
+func WriteFolder(dir string, r *conformance.Report, further ...File) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -80,14 +87,14 @@ func WriteFolder(dir string, r *conformance.Report) error {
 	case len(entries) > 0:
 		return fmt.Errorf("report: %s: %w: got %s, want a new or empty one", dumpfmt.Printable(dir), ErrNotEmpty, entriesText(len(entries)))
 	}
-	return writeFolder(dir, r, dumpfmt.WriteOptions{}, create)
+	return writeFolder(dir, r, dumpfmt.WriteOptions{}, create, further...)
 }
 
 // OverwriteFolder is WriteFolder into a folder that may hold an earlier report, whose
 // files are replaced; others stay. Once report.json is the new one, none of the earlier
 // report's other files is left, also where theirs can't be written.
-func OverwriteFolder(dir string, r *conformance.Report) error {
-	return writeFolder(dir, r, dumpfmt.WriteOptions{Overwrite: true}, create)
+func OverwriteFolder(dir string, r *conformance.Report, further ...File) error {
+	return writeFolder(dir, r, dumpfmt.WriteOptions{Overwrite: true}, create, further...)
 }
 
 // file is what is written: all of it, by Commit, or nothing.
@@ -99,7 +106,7 @@ type file interface {
 
 func create(path string, o dumpfmt.WriteOptions) (file, error) { return dumpfmt.Create(path, o) }
 
-func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, create func(string, dumpfmt.WriteOptions) (file, error)) error {
+func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, create func(string, dumpfmt.WriteOptions) (file, error), further ...File) error {
 	write := func(name string, render func(io.Writer, *conformance.Report) error) error {
 		path := filepath.Join(dir, name)
 		f, err := create(path, o)
@@ -114,6 +121,11 @@ func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, crea
 			return fmt.Errorf("report: %s: %w", dumpfmt.Printable(path), err)
 		}
 		return nil
+	}
+	for _, f := range further {
+		if err := write(f.Name, func(w io.Writer, _ *conformance.Report) error { return f.Write(w) }); err != nil {
+			return err
+		}
 	}
 	if err := write(JSONFile, func(w io.Writer, r *conformance.Report) error { return r.WriteJSON(w) }); err != nil {
 		return err

@@ -261,6 +261,11 @@ func TestJUnitIsRedWhereverAGateIs(t *testing.T) {
 			require.True(t, slices.ContainsFunc(red, func(s string) bool { return strings.HasPrefix(s, want) }), "%v", red)
 		})
 	}
+	none := samples()["nothing-judged"]
+	none.Shard, none.Checks, none.Cases = &conformance.ShardInfo{Index: 3, Total: 4, AllCases: 3}, nil, map[string]conformance.CaseVerdict{}
+	require.Contains(t, outcomes(t, none)["verdict/conclusion"], "skipped: this shard has no cases")
+	none.Shard = nil
+	require.Contains(t, outcomes(t, none)["verdict/conclusion"], "error: nothing judged")
 	require.Contains(t, outcomes(t, &conformance.Report{})["verdict/conclusion"], "error", "a report of nothing")
 	for name, change := range map[string]func(r *conformance.Report){ // whatever the conclusion says
 		"a waiver":   func(r *conformance.Report) { r.Waivers = samples()["waiver-problem"].Waivers },

@@ -190,8 +190,8 @@ func manyFailures(checks, cases int) *conformance.Report {
 }
 
 func TestMarkdownFitsIntoAComment(t *testing.T) {
-	r := manyFailures(1000, 100)
-	for range 3000 {
+	r := manyFailures(1000, 20)
+	for range 1000 {
 		r.Power = append(r.Power, strings.Repeat("power ", 100))
 		r.Waivers = append(r.Waivers, conformance.WaiverUse{Waiver: conformance.Waiver{Check: "StopRule", Case: "x", Reason: strings.Repeat("why ", 100)}, Problem: "unused"})
 	}

@@ -95,7 +95,7 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 		return err
 	}
 	if f.report != "" {
-		if err := emptyOrNew(f.report); err != nil {
+		if err := emptyOrNew("report", f.report); err != nil {
 			return err
 		}
 	}
@@ -103,12 +103,8 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 	if err != nil {
 		return err
 	}
-	rep.Reproduce, rep.PartialAllowed = a.reproduce(f), f.partial
-	verdict := exitWith(gateCode(rep.Conclusion, f.partial))
-	if rep.ReferenceFailed {
-		verdict = errors.New("the reference failed a check of its own: no verdict can be trusted")
-	}
-	return withReport(verdict, a.emitReport(rep), writeReport(rep, f.report))
+	rep.Reproduce = a.reproduce(f)
+	return a.conclude(rep, f.partial, "report", f.report)
 }
 
 // check refuses flags that mean nothing together.

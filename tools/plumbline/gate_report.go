@@ -10,6 +10,17 @@ import (
 	"github.com/plumbline-go/plumbline/conformance/report"
 )
 
+// conclude prints a verdict, writes its report into a folder, unless dir is empty, and
+// ends the command as the verdict says. flag names the folder.
+func (a *app) conclude(rep *conformance.Report, partial bool, flag, dir string) error {
+	rep.PartialAllowed = partial
+	verdict := exitWith(gateCode(rep.Conclusion, partial))
+	if rep.ReferenceFailed {
+		verdict = errors.New("the reference failed a check of its own: no verdict can be trusted")
+	}
+	return withReport(verdict, a.emitReport(rep), writeReport(flag, rep, dir))
+}
+
 // emitReport prints the verdict.
 func (a *app) emitReport(rep *conformance.Report) error {
 	if a.json {
@@ -23,12 +34,12 @@ func (a *app) emitReport(rep *conformance.Report) error {
 }
 
 // writeReport writes the report's folder, if one was asked for.
-func writeReport(rep *conformance.Report, dir string) error {
+func writeReport(flag string, rep *conformance.Report, dir string) error {
 	if dir == "" {
 		return nil
 	}
 	if err := report.WriteFolder(dir, rep); err != nil {
-		return fmt.Errorf("--report: %w", err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
 	return nil
 }
@@ -52,15 +63,15 @@ func withReport(verdict error, told ...error) error {
 }
 
 // emptyOrNew refuses a report folder that holds something.
-func emptyOrNew(dir string) error {
+func emptyOrNew(flag, dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("--report: %w", err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	case len(entries) > 0:
-		return fmt.Errorf("--report %s: got a folder with %d entries, want a new or empty one", dir, len(entries))
+		return fmt.Errorf("--%s %s: got a folder with %d entries, want a new or empty one", flag, dir, len(entries))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (a *app) report(args []string, f reportFlags) error {
 	if !report.Known(format) {
 		return usageErrorf("--format: got %q, want text, markdown, junit, html or json", f.format)
 	}
-	rep, err := readReport(args[0])
+	rep, err := openReport(args[0])
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *app) report(args []string, f reportFlags) error {
 	return a.emit(b.Bytes())
 }
 
-func readReport(path string) (*conformance.Report, error) {
+func openReport(path string) (*conformance.Report, error) {
 	if path == "-" {
 		return report.Read(os.Stdin)
 	}
