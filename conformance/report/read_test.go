@@ -170,8 +170,10 @@ func TestReadTakesManyFindings(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, r := range samples() {
-		f.Add(written(f, r))
+	for _, name := range []string{"nothing-judged", "waived", "shard"} { // small ones: minimising takes long
+		var b bytes.Buffer
+		require.NoError(f, json.Compact(&b, written(f, samples()[name])))
+		f.Add(b.Bytes())
 	}
 	f.Add([]byte(`{"schema_version": 1}`))
 	f.Add([]byte(`{"schema_version": 2, "conclusion": "conforms", "executed": 1e3, "cases": {"a": null}}`))
