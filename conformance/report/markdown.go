@@ -23,7 +23,7 @@ func Markdown(w io.Writer, r *conformance.Report) error {
 
 func markdown(r *conformance.Report, most int) string {
 	end := reproduceBlock(r)
-	p := newPage(most - len(end))
+	p := newSheet(most - len(end))
 	p.block(headline(r))
 	half := func() int { return p.left / 2 }
 	p.rows(half(), "failing checks", header("Failing checks", "check", "cases", "worst case", "place", "what", "got", "limit"), failureRows(r), "")

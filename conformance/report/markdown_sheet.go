@@ -9,8 +9,8 @@ import (
 // bytes, which are never fewer.
 const maxMarkdown = 65536
 
-// page is a sequence of blocks, each of which is written whole or not at all.
-type page struct {
+// sheet is a sequence of blocks, each of which is written whole or not at all.
+type sheet struct {
 	b    strings.Builder
 	left int
 }
@@ -18,10 +18,10 @@ type page struct {
 // tail is what a table's or list's line of what is left out may take, in bytes.
 const tail = 120
 
-func newPage(most int) *page { return &page{left: most} }
+func newSheet(most int) *sheet { return &sheet{left: most} }
 
 // block appends a block if it fits.
-func (p *page) block(s string) bool {
+func (p *sheet) block(s string) bool {
 	if len(s) > p.left {
 		return false
 	}
@@ -32,7 +32,7 @@ func (p *page) block(s string) bool {
 
 // rows appends a table or list: head, then as many rows as share bytes hold, then foot.
 // What is left out is said below it; a table of which no row fits is left out as a whole.
-func (p *page) rows(share int, what, head string, rows []string, foot string) {
+func (p *sheet) rows(share int, what, head string, rows []string, foot string) {
 	if len(rows) == 0 {
 		return
 	}
