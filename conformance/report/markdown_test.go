@@ -22,7 +22,7 @@ import (
 
 // hostile are names and messages that mean something to a renderer.
 var hostile = []string{
-	"<script>alert(1)</script>", "<!-- x", "<script src", "<?php", "</details><img src=x onerror=alert(1)>", "a|b|c", `a\|b`, `\`, "`", "``` \n# heading", "line\nbreak\r\n| a | b |",
+	"<script>alert(1)</script>", "<!-- x", "x`<b>`y", "x`@octocat`y", "<script src", "<?php", "</details><img src=x onerror=alert(1)>", "a|b|c", `a\|b`, `\`, "`", "``` \n# heading", "line\nbreak\r\n| a | b |",
 	"@octocat", "x@y.z mail a@example.com", "#123", "owner/repo#7", "GH-12", "https://example.com/a", "www.example.com", "mailto:a@b.c",
 	"[a](javascript:alert(1))", "![i](http://x/y.png)", "[^1]", "**bold** _it_ ~~del~~", "$x^2$", ":tada:", "# heading", "- item", "1. item", "> quote", "===", "---",
 	"&lt;b&gt; &#60;", "\u202eevil\u202c", "שלום עולם", "\x1b[31mred", "\x00\xff\xfe", strings.Repeat("n", 10_000), strings.Repeat("|", 300), strings.Repeat("`", 300), " ", "",
