@@ -15,7 +15,7 @@ NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-conformance: ## the conformance suite on the embedded default, verbose; report/report.json
+conformance: ## the conformance suite on the embedded default, verbose; the report in report/
 	$(GO) test -count=1 -v ./conformance -args -report $(CURDIR)/report
 
 test: ## every test that needs only Go

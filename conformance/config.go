@@ -75,6 +75,9 @@ type Config struct {
 	Trace  *Trace
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
+	// ReportJSON is a file, by an absolute path, that Run writes the report to, and
+	// overwrites; empty for none. See also ReportEnv.
+	ReportJSON string
 	// Progress, if set, is told after each case how many of total are done.
 	Progress func(done, total int, what string)
 

@@ -157,15 +157,16 @@ func (r *Report) concludeExact() *Report {
 		if c.Status != Fail && c.Status != Error {
 			continue
 		}
-		r.Conclusion = Fails
-		if r.Kind == nil {
-			k := c.Kind
-			r.Kind = &k
+		if r.Conclusion != Fails { // the first one
+			if k := c.Kind; k != "" {
+				r.Kind = &k
+			}
 			if v := r.Cases[c.Case]; v.Source != nil {
 				r.FirstBadRow, r.Source = v.FirstBadRow, v.Source
 				r.Sources = []engine.Probe{*v.Source}
 			}
 		}
+		r.Conclusion = Fails
 	}
 	return r
 }

@@ -207,8 +207,11 @@ type Report struct {
 	NotJudged []NotJudged `json:"core_not_judged,omitempty"`
 	// ReferenceFailed is true when a check of the reference itself failed: then
 	// no verdict on a candidate can be trusted.
-	ReferenceFailed bool   `json:"reference_failed,omitempty"`
-	Reproduce       string `json:"reproduce"`
+	ReferenceFailed bool `json:"reference_failed,omitempty"`
+	// PartialAllowed is true where whoever ran this accepts a partial verdict: it then
+	// is no failure of the run. The conclusion stays what it is.
+	PartialAllowed bool   `json:"partial_allowed,omitempty"`
+	Reproduce      string `json:"reproduce"`
 
 	Candidate engine.Info `json:"candidate"`
 	Reference engine.Info `json:"reference"`

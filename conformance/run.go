@@ -8,11 +8,27 @@ import (
 // Run runs the suite inside `go test`: one subtest per check, and a failure
 // unless the candidate conforms. A partial verdict fails too, unless
 // cfg.AllowPartial is set: what would make it whole is printed.
+//
+// The report goes to cfg.ReportJSON, and into the folder that the environment variable
+// [ReportEnv] names, whatever the verdict: `plumbline report` makes Markdown, JUnit and
+// HTML of it. A report that can't be written fails the test. The go command doesn't run a
+// test again whose inputs are the same: -count=1 makes it.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
+	paths, err := reportPaths(&cfg, t.Name())
+	if err == nil {
+		err = clearReports(paths)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	rep, err := Evaluate(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("the run itself broke: %v", err)
+	}
+	rep.PartialAllowed = cfg.AllowPartial
+	if err := writeReports(rep, paths); err != nil {
+		t.Errorf("the report: %v", err)
 	}
 	var ids []string
 	byID := map[string][]Result{}

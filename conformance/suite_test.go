@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/conformance/report"
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/engine/reference"
@@ -26,7 +27,7 @@ var (
 	modelFlag     = flag.String("model", "", "checkpoint to run as the reference; default the embedded one")
 	candidateFlag = flag.String("candidate", "", "dump folder to judge; default the int8 emulation of the model")
 	goldenFlag    = flag.String("golden", "", "dump folder whose cases the candidate must all answer, and whose float rows the reference is held to; needs -model")
-	reportFlag    = flag.String("report", "", "folder that gets report.json")
+	reportFlag    = flag.String("report", "", "folder that gets report.json, report.md, junit.xml and report.html; an earlier report in it is replaced")
 	partialFlag   = flag.Bool("allow-partial", false, "pass although a Core check was judged on no case")
 )
 
@@ -118,6 +119,10 @@ next:
 	return out
 }
 
+// reportErr is why the report couldn't be written: the checks are judged all the same,
+// and the run fails in the end.
+var reportErr error
+
 // theReport is one evaluation that the tests of the single checks share.
 var theReport = sync.OnceValues(func() (*conformance.Report, error) {
 	cfg, err := flagged()
@@ -137,21 +142,11 @@ var theReport = sync.OnceValues(func() (*conformance.Report, error) {
 		return nil, err
 	}
 	if *reportFlag != "" {
-		err = writeReport(rep, *reportFlag)
+		rep.PartialAllowed = *partialFlag || !ownSubject()
+		reportErr = report.OverwriteFolder(*reportFlag, rep)
 	}
-	return rep, err
+	return rep, nil
 })
-
-func writeReport(rep *conformance.Report, dir string) error {
-	f, err := dumpfmt.Create(filepath.Join(dir, "report.json"), dumpfmt.WriteOptions{Overwrite: true})
-	if err != nil {
-		return err
-	}
-	if err := rep.WriteJSON(f); err != nil {
-		return err
-	}
-	return f.Commit()
-}
 
 // holds asserts that the check held on every case of the side, and that at
 // least one case was judged.
@@ -200,7 +195,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if reportErr != nil {
+		fmt.Fprintln(os.Stderr, "conformance: -report:", reportErr)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 func checkFlags() error {

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/plumbline-go/plumbline/conformance"
 )
 
 // TestBisectWithModel plants a fault in layer 7, which row 8 is the first to
@@ -89,8 +87,4 @@ func TestTableAligns(t *testing.T) {
 
 func TestPlural(t *testing.T) {
 	require.Equal(t, []string{"0 rows", "1 row", "2 rows"}, []string{plural(0, "row"), plural(1, "row"), plural(2, "row")})
-	found := conformance.Result{Findings: make([]conformance.Finding, 2)}
-	require.Contains(t, findingText(found), " (and 1 more row)")
-	found.Findings = make([]conformance.Finding, 3)
-	require.Contains(t, findingText(found), " (and 2 more rows)")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +71,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")
 	f.program.register(cmd)
 	fl.BoolVar(&f.smoke, "smoke", false, "test the program on the two fakes before it is judged")
-	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json")
+	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json, report.md, junit.xml and report.html")
 	fl.BoolVar(&f.exact, "exact", false, "compare code by code with --golden, without a model")
 	fl.BoolVar(&f.partial, "allow-partial", false, "exit 0 when nothing failed but a Core check was judged nowhere")
 	fl.BoolVar(&f.bisect, "git-bisect", false, "exit 125 in place of 2 and 3")
@@ -96,7 +95,7 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 		return err
 	}
 	if f.report != "" {
-		if err := emptyOrNew(f.report); err != nil {
+		if err := emptyOrNew("report", f.report); err != nil {
 			return err
 		}
 	}
@@ -105,22 +104,7 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 		return err
 	}
 	rep.Reproduce = a.reproduce(f)
-	if f.report != "" {
-		if err := writeReport(rep, f.report); err != nil {
-			return err
-		}
-	}
-	if a.json {
-		if err := a.emitJSON(rep); err != nil {
-			return err
-		}
-	} else if err := a.emit(gateText(rep)); err != nil {
-		return err
-	}
-	if rep.ReferenceFailed {
-		return errors.New("the reference failed a check of its own: no verdict can be trusted")
-	}
-	return exitWith(gateCode(rep.Conclusion, f.partial))
+	return a.conclude(rep, f.partial, "report", f.report)
 }
 
 // check refuses flags that mean nothing together.
@@ -278,29 +262,4 @@ func (a *app) reproduce(f gateFlags) string {
 		args = append(args, "--allow-partial")
 	}
 	return shellJoin(args)
-}
-
-// emptyOrNew refuses a report folder that holds something.
-func emptyOrNew(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("--report: %w", err)
-	case len(entries) > 0:
-		return fmt.Errorf("--report %s: got a folder with %d entries, want a new or empty one", dir, len(entries))
-	}
-	return nil
-}
-
-func writeReport(rep *conformance.Report, dir string) error {
-	f, err := dumpfmt.Create(filepath.Join(dir, "report.json"), dumpfmt.WriteOptions{})
-	if err != nil {
-		return fmt.Errorf("--report: %w", err)
-	}
-	if err := rep.WriteJSON(f); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return f.Commit()
 }

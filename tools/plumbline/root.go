@@ -27,6 +27,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newLayers,
 	newLogits,
 	newMargins,
+	newReport,
 	newSelftest,
 	newTargets,
 	newTrace,
@@ -45,6 +46,7 @@ type app struct {
 	dtype          string
 	dtypes         []reference.DType // what --dtype takes
 	overwrite      bool              // see overwriteFlag
+	colour         colourFlag
 
 	// What was opened of the model, see checkpoint and text.
 	ckpt  *reference.Checkpoint
@@ -113,6 +115,7 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress on standard error")
+	a.colour.register(root)
 	for _, sub := range subcommands {
 		root.AddCommand(sub(a))
 	}
