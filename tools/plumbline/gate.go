@@ -163,6 +163,9 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 		if want, err = openGolden(f.golden); err != nil {
 			return nil, err
 		}
+		if err := a.holdRecording(f.golden, &want); err != nil {
+			return nil, err
+		}
 	}
 	if f.program.line == "" {
 		return a.evaluate(cmd.Context(), "gate", f.candidate, want)
@@ -198,7 +201,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 	if err != nil {
 		return nil, err
 	}
-	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden,
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden, GoldenInputs: want.inputs,
 		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch())}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
@@ -218,6 +221,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 type wanted struct {
 	cases  []engine.Case
 	golden *golden.Set
+	inputs golden.Inputs // of a recording
 }
 
 // openGolden reads a golden folder: its cases, and its float layer dumps.

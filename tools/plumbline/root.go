@@ -27,6 +27,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newLayers,
 	newLogits,
 	newMargins,
+	newRecord,
 	newSelftest,
 	newTargets,
 	newTrace,
