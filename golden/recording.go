@@ -139,10 +139,10 @@ func NewRecording(folder fs.FS, r *Recording) (*Set, error) {
 // Recording is the provenance of a user's own recording, nil for every other set.
 func (s *Set) Recording() *Recording { return s.recording }
 
-// isRecording looks at a manifest's schema alone.
+// isRecording looks at a manifest's schema alone, whatever its version.
 func isRecording(data []byte) bool {
 	var head struct{ Schema string }
-	return json.Unmarshal(data, &head) == nil && head.Schema == RecordingSchema
+	return json.Unmarshal(data, &head) == nil && strings.HasPrefix(head.Schema, "plumbline-recording-")
 }
 
 // CheckpointFiles lists what a recording holds a checkpoint to, in the order of their
