@@ -61,7 +61,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
   plumbline gate --model ./m --golden ./ref --exec './engine --ids {ids} --layers {layers}' --layers f32
   plumbline gate --model ./m --prompts p.jsonl --protocol --exec 'python3 serve.py' --timeout 1m
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
-  git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
+  git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, f) },
 	}
