@@ -41,8 +41,9 @@ their m and e, float bits, logits) and needs no model.
 
 With --golden the cases are those of the golden folder, a case that the candidate
 lacks is a failure, and the reference itself is held to the folder's float layer
-dumps; a manifest beside the folder is verified. With --prompts the cases are the
-lines of a JSONL file, {"name": …, "prompt": …}, as plumbline capture reads it.
+dumps; a manifest beside the folder is verified, and with one of plumbline record the
+checkpoint too. With --prompts the cases are the lines of a JSONL file,
+{"name": …, "prompt": …}, as plumbline capture reads it.
 
 The model's tokenizer, where its folder has one, says which ids a case's text should
 have become.
