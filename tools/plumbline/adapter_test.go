@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // adapter is a program for the scripts that answers the two fakes, by what the help
@@ -82,6 +83,13 @@ func adaptLines(mode string) error {
 			reply = `{"ok":"true"}`
 		case mode == "chatty":
 			reply = "loaded 3 shards\n" + reply
+		case mode == "twice":
+			reply += "\n" + reply
+		case mode == "late":
+			time.Sleep(time.Hour)
+		case mode == "crash":
+			fmt.Fprintln(os.Stderr, "out of memory")
+			os.Exit(9)
 		case mode == "garbage":
 			reply = `{"ok":true,}`
 		case mode == "other case":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,5 +80,63 @@ func TestRecordMeasuresTheRecordedSide(t *testing.T) {
 			assert.LessOrEqual(t, math.Abs(x-w[i]), 0.01*w[i], "case %s, row %d: got %g, want %g", name, i, x, w[i])
 		}
 		assert.Len(t, got.LogitFloor(name), len(want.LogitFloor(name)))
+	}
+}
+
+// TestRecordOfAGGUF: the file is the checkpoint, whatever lies beside it.
+func TestRecordOfAGGUF(t *testing.T) {
+	t.Setenv(modelEnv, "")
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, copyFile(tinyGGUF, at("mine.gguf")))
+	require.NoError(t, os.WriteFile(at("p.jsonl"), []byte(`{"name":"a","text":"use the user"}`), 0o666))
+	do := func(args ...string) (int, string) {
+		var out, errs bytes.Buffer
+		code := run(append(args, "--quiet"), &out, &errs)
+		return code, out.String() + errs.String()
+	}
+	code, text := do("record", "--model", at("mine.gguf"), "--prompts", at("p.jsonl"), "--out", at("g"), "--stop", "63", "--max-new", "2")
+	require.Equal(t, exitDone, code, text)
+	require.NoError(t, os.CopyFS(at("cand"), os.DirFS(at("g"))))
+	require.NoError(t, os.WriteFile(at("cand/engine.json"), []byte(`{"name":"mine","layers":"f32","logits":"f32"}`), 0o666))
+	require.NoError(t, copyFile(tinyGGUF, at("other.gguf")))
+	gate := []string{"gate", "--golden", at("g"), "--candidate", at("cand"), "--allow-partial", "--model"}
+	code, text = do(append(gate, at("mine.gguf"))...)
+	require.Equal(t, exitDone, code, text)
+	code, text = do(append(gate, at("other.gguf"))...)
+	require.Equal(t, exitBroken, code)
+	require.Contains(t, text, "other.gguf: orphan")
+	data, err := os.ReadFile(at("mine.gguf"))
+	require.NoError(t, err)
+	data[len(data)-1] ^= 1
+	require.NoError(t, os.WriteFile(at("mine.gguf"), data, 0o666))
+	code, text = do(append(gate, at("mine.gguf"))...)
+	require.Equal(t, exitBroken, code)
+	require.Contains(t, text, "mine.gguf: sha256")
+}
+
+// TestRecordInterrupted: a run that is ended leaves nothing.
+func TestRecordInterrupted(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for name, f := range map[string]recordFlags{
+		"import": {from: filepath.Join(root, "golden", "qwen2-trained")},
+		"record": {capture: captureFlags{maxNew: 2, system: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, prompts := t.TempDir(), filepath.Join(t.TempDir(), "p.jsonl")
+			require.NoError(t, os.WriteFile(prompts, []byte(`{"name":"a","prompt":"hi"}`), 0o666))
+			f.capture.out = filepath.Join(dir, "g")
+			if f.from == "" {
+				f.capture.prompts = prompts
+			}
+			a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, quiet: true, model: filepath.Join(root, "fixtures", "qwen2-trained"), dtype: "float32"}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, a.record(ctx, f), context.Canceled)
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			assert.Empty(t, entries)
+		})
 	}
 }
