@@ -77,7 +77,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 				"an engine can't be held to itself (two builds of it are compared by exact mode)", g.Name(), declared.Name)
 		}
 	}
-	if g := cfg.Golden; g != nil && g.Engine() == rep.Reference.Name {
+	if g := cfg.Golden; g != nil && g.Engine() == rep.Reference.Name && !g.ShowsChangeOnly(rep.Reference.Name) {
 		return nil, fmt.Errorf("conformance: golden %s: it was made by %q, which is the reference itself: "+
 			"it shows nothing about the reference", g.Name(), g.Engine())
 	}
@@ -123,6 +123,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err := rep.localise(ctx, evs, cfg.budgets()); err != nil {
 		return nil, err
 	}
+	rep.Power = append(rep.Power, rep.goldenPower(&cfg)...)
 	rep.Notes = append(rep.Notes, cfg.budgets().expired(time.Now())...)
 	rep.conclude()
 	return rep, nil

@@ -365,7 +365,7 @@ func (g *gatherer) profile(ctx context.Context, ev *Evidence, trace engine.Trace
 		factors = g.budgets.Float
 	} else {
 		if g.cfg.Yardstick == nil {
-			return errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
+			return noYardstick(g.declared)
 		}
 		yard, err := g.cfg.Yardstick.Emulate(ctx, a.scheme, ev.Case.TokenIDs)
 		if err = emulating(err); err != nil {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -173,7 +172,7 @@ func (g *gatherer) logitTruth(ctx context.Context, ev *Evidence, a arithmetic, o
 		}
 	}
 	if g.cfg.Yardstick == nil {
-		return logitTruth{}, Factors{}, errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
+		return logitTruth{}, Factors{}, noYardstick(g.declared)
 	}
 	yard, err := g.cfg.Yardstick.EmulateLogits(ctx, a.scheme, ids, output)
 	if err != nil {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -65,7 +64,7 @@ func (g *gatherer) layerTruth(a arithmetic) (layerTruth, Factors, error) {
 	}
 	yard := g.cfg.Yardstick
 	if yard == nil {
-		return layerTruth{}, Factors{}, errors.New("conformance: Config.Yardstick is nil: a quantised candidate can't be bounded without one")
+		return layerTruth{}, Factors{}, noYardstick(g.declared)
 	}
 	ref := g.cfg.Reference
 	t := layerTruth{floor: roundingOf("float32"), norm: ref.FinalNorm}

@@ -54,6 +54,29 @@ func power(evs []*Evidence) []string {
 	return out
 }
 
+// goldenPower says of a golden that the reference itself recorded what it is worth, and
+// whether it still has the recorded bits.
+func (r *Report) goldenPower(cfg *Config) []string {
+	g := cfg.Golden
+	if g == nil || !g.ShowsChangeOnly(r.Reference.Name) {
+		return nil
+	}
+	rows, changed := 0, 0
+	for _, c := range r.Checks {
+		if c.ID != "ResidualGolden" && c.ID != "LogitGolden" || c.Status != Pass {
+			continue // what failed is reported as such
+		}
+		for _, f := range c.Findings {
+			rows++
+			if f.Got != 0 {
+				changed++
+			}
+		}
+	}
+	return []string{fmt.Sprintf("golden %s is this reference's own recording: it shows change, not truth; "+
+		"of %d rows that passed %d have other values than recorded", g.Name(), rows, changed)}
+}
+
 // sensitivity is the smallest local error that is out of budget, as a share of
 // a layer's own update, at the layer where most and at the one where least is
 // seen. ok is false when nothing was measured.

@@ -110,7 +110,17 @@ func TestSmokeCanFail(t *testing.T) {
 			var err error
 			r.Logits, err = engine.LogitRows([][]float32{{2, 3, 4, 5, 6}})
 			return err
-		}), []bool{false, false, false}, "logits: row 0, channel 0: got 2"},
+		}), []bool{false, false, false}, "logits: got the answer that is wrong beside layers that are right"},
+		{"rows that changed places", change(func(c engine.Case, r *engine.Response) error {
+			var err error
+			r.Layers, err = engine.FloatRows(c.Text, [][]float32{{-1, -2, -3, -4, -5}, {1, 2, 3, 4, 5}})
+			return err
+		}), []bool{false, false, false}, "its rows have changed places"},
+		{"the other fake's values", change(func(c engine.Case, r *engine.Response) error {
+			var err error
+			r.Layers, err = engine.FloatRows(c.Text, [][]float32{{5, 4, 3, 2, 1}, {-5, -4, -3, -2, -1}})
+			return err
+		}), []bool{false, false, false}, "these are the values of an answer to plumbline-smoke-wrong"},
 		{"another prompt", change(func(c engine.Case, r *engine.Response) error {
 			var err error
 			r.Layers, err = engine.FloatRows("another", [][]float32{{1, 2, 3, 4, 5}, {-1, -2, -3, -4, -5}})

@@ -64,6 +64,11 @@ var seeded = sync.OnceValues(suite.Seeded)
 
 // flagged is what the flags ask for: the embedded default without any.
 func flagged() (conformance.Config, error) {
+	for name, path := range map[string]string{"model": *modelFlag, "candidate": *candidateFlag, "golden": *goldenFlag, "report": *reportFlag} {
+		if path != "" && !filepath.IsAbs(path) {
+			return conformance.Config{}, fmt.Errorf("-%s %s: got a relative path, want an absolute one: a test runs in its package's folder", name, path)
+		}
+	}
 	cfg, err := embedded()
 	if err != nil {
 		return cfg, err

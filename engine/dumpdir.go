@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"sync"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
@@ -49,12 +50,23 @@ func (d *DumpDir) load(ctx context.Context) error {
 			d.err = fromDump(d.err)
 			var bad *MalformedError
 			if !errors.As(d.err, &bad) {
-				d.err = &SetupError{Path: d.folder, Err: d.err}
+				d.err = &SetupError{Path: d.folder, Err: fromWorkingDir(d.folder, d.err)}
 			}
 		}
 		d.info = infoOf(e)
 	})
 	return d.err
+}
+
+// fromWorkingDir says where a relative folder was looked for: a test runs in its
+// package's folder, which is seldom where the path was written down.
+func fromWorkingDir(folder string, err error) error {
+	abs, absErr := filepath.Abs(folder)
+	if filepath.IsAbs(folder) || absErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w (the path is relative to the working directory, where it means %s; "+
+		"go test runs a test in its package's folder, so give an absolute path)", err, dumpfmt.Printable(abs))
 }
 
 // Info returns what engine.json declares.

@@ -96,6 +96,9 @@ var (
 //	{dir}          the folder of all three: engine.json and case.json (for
 //	               output_ids) go there too
 //
+// How many tokens to decode, and which ids end an output, is left to the program: it
+// says what it chose in case.json (output_ids, stop). [Protocol] asks for both.
+//
 // An empty {probe_names} is an empty argument; a shell drops it unless it is
 // quoted. Probes at positions behind the prompt need the output_ids of a
 // case.json: without them nobody can tell what was run there.

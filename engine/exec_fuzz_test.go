@@ -30,7 +30,9 @@ func FuzzSplitWords(f *testing.F) {
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
 		`{"ok":true}`, `{"unsupported":"x","case":"a"}`, `{"error":""}`, `{"ok":true,"error":"x"}`, `{`, `null`, `{"ok":true}{`,
-		`{"plumbline":1,"name":"x","layers":"f32","logits":"i32","probes":["embed"],"smoke":true,"free":[{}]}`, `{"plumbline":1e0,"name":"x"}`,
+		`{"plumbline":1,"name":"x","layers":"f32","logits":"i32","probes":["embed"],"smoke":true,"features":["a","b"],"free":[{}]}`,
+		`{"plumbline":1,"name":"x","probes":["blocks.0.q",null]}`, `{"plumbline":1,"name":"x","features":["a","a"]}`, `{"ok":true,"ok":true}`,
+		`{"plumbline":1e0,"name":"x"}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -50,6 +52,16 @@ func FuzzAnswer(f *testing.F) {
 			if c.Name == "" || !slices.Contains([]string{"", LayersFloat32, LayersInt8Scaled}, c.Layers) ||
 				!slices.Contains([]string{"", LogitsFloat32, LogitsInt32}, c.Logits) {
 				t.Errorf("%q passed as %+v", line, c)
+			}
+			for i, f := range c.Features {
+				if f == "" || slices.Contains(c.Features[:i], f) {
+					t.Errorf("%q passed with the features %q", line, c.Features)
+				}
+			}
+			for _, p := range c.Probes {
+				if !p.known() {
+					t.Errorf("%q passed with the probes %q", line, c.Probes)
+				}
 			}
 		}
 	})

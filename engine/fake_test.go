@@ -177,7 +177,7 @@ func fakeProtocol(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(log, "start")
+	fmt.Fprintf(log, "start\npid %d\n", os.Getpid())
 	log.Close()
 	starts, err := os.ReadFile(logFile)
 	if err != nil {
@@ -269,6 +269,30 @@ func fakeProtocol(args []string) error {
 		case "flood":
 			for range 100_000 {
 				fmt.Fprintln(os.Stderr, strings.Repeat("x", 99))
+			}
+		case "flood of errors", "long line":
+			// 256 MiB on standard error, or in one line.
+			to := map[string]*os.File{"flood of errors": os.Stderr, "long line": os.Stdout}[mode]
+			piece := bytes.Repeat([]byte("x"), 1<<20)
+			for range 256 {
+				if _, err := to.Write(piece); err != nil {
+					return err
+				}
+			}
+		case "flood of answers":
+			if err := os.WriteFile(req.Out.Layers, dump, 0o666); err != nil {
+				return err
+			}
+			many := []byte(strings.Repeat(reply+"\n", 1<<16))
+			for {
+				if _, err := os.Stdout.Write(many); err != nil {
+					return err
+				}
+			}
+		case "trickle":
+			for {
+				time.Sleep(20 * time.Millisecond)
+				fmt.Print(" ")
 			}
 		case "told":
 			told := fmt.Sprintf(`{"text":%q,"token_ids":[5]}`, req.Text)

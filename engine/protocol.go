@@ -52,14 +52,19 @@ var (
 //
 // Capabilities are name (required), layers and logits (as in engine.json; a dump
 // of an undeclared type is refused), version, dtype, weights, activations,
-// kv_cache, model, probes, smoke; other keys are the program's own. An answer has
+// kv_cache, model, probes and features (lists of names), smoke (true where the two
+// fakes are known, see [SmokeRight]); other keys are the program's own. An answer has
 // exactly one verdict, may repeat "case" (then it must be the case that was
 // asked), and may have no other key. The dumps are complete when the answer is
 // written.
 //
 // A program that answers late, twice, with anything else, or ends, is ended with
 // its process group, and started anew for the next case, at most
-// ProgramOptions.Restarts times. When standard input ends, it should too.
+// ProgramOptions.Restarts times. So a crash costs the case that was asked, and no
+// other; one between two cases costs the second, which is the first to notice. No
+// line of more than a megabyte is kept, no more is read of a program than is waited
+// for, and of its standard error the end is kept. When standard input ends, it should
+// too.
 func Protocol(commandLine string, o ProgramOptions) (*ProtocolCandidate, error) {
 	c, err := parseCommand(commandLine, o.Shell)
 	if err != nil {

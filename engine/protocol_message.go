@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -146,14 +149,50 @@ func parseCapabilities(line []byte) (Capabilities, error) {
 		}
 		*f.dst = *s
 	}
-	for key, dst := range map[string]any{"probes": &c.Probes, "smoke": &c.Smoke} {
-		if raw, ok := members[key]; ok {
-			if err := json.Unmarshal(raw, dst); err != nil {
-				return c, fmt.Errorf("%s: %w", key, err)
-			}
+	if raw, ok := members["smoke"]; ok {
+		if err := json.Unmarshal(raw, &c.Smoke); err != nil {
+			return c, fmt.Errorf("smoke: got %.100s, want true or false", raw)
 		}
 	}
-	return c, nil
+	probes, err := wireList("probes", members["probes"])
+	if err != nil {
+		return c, err
+	}
+	for i, name := range probes {
+		p, err := ParseProbe(name, math.MaxInt)
+		if err != nil { // it would never be asked for
+			return c, fmt.Errorf("probes[%d]: got %.100q, want %s", i, name, probeNames("a layer's number"))
+		}
+		c.Probes = append(c.Probes, p)
+	}
+	c.Features, err = wireList("features", members["features"])
+	return c, err
+}
+
+// wireList reads a list of names, each once; nil without one.
+func wireList(key string, raw json.RawMessage) ([]string, error) {
+	if raw == nil || string(raw) == "null" {
+		return nil, nil
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil {
+		return nil, fmt.Errorf("%s: got %.100s, want a list of strings", key, raw)
+	}
+	names := make([]string, len(elements))
+	for i, e := range elements {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		s, err := wireString(at, e)
+		switch {
+		case err != nil:
+			return nil, err
+		case strings.TrimSpace(*s) == "":
+			return nil, fmt.Errorf("%s: got %q, want a name", at, *s)
+		case slices.Contains(names[:i], *s):
+			return nil, fmt.Errorf("%s: got %.100q twice", at, *s)
+		}
+		names[i] = *s
+	}
+	return names, nil
 }
 
 func quotedOr(words []string) string {
@@ -171,39 +210,45 @@ func wireString(key string, raw json.RawMessage) (*string, error) {
 	return s, nil
 }
 
-// wireObject reads one JSON object, each key once.
+// wireObject reads one JSON object, each key once. Bytes are counted from 0.
 func wireObject(line []byte) (map[string]json.RawMessage, error) {
-	if !utf8.Valid(line) {
-		return nil, errors.New("got invalid UTF-8")
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRune(line[i:])
+		if r == utf8.RuneError && n == 1 {
+			return nil, fmt.Errorf("byte %d: got 0x%02X, invalid UTF-8", i, line[i])
+		}
+		i += n
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("got no JSON object")
 	}
+	at := func(err error) error { return fmt.Errorf("byte %d: %w", dec.InputOffset(), err) }
 	members := map[string]json.RawMessage{}
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
-			return nil, err
+			return nil, at(err)
 		}
 		key, ok := t.(string)
 		if !ok {
-			return nil, fmt.Errorf("got the key %v", t)
+			return nil, at(fmt.Errorf("got the key %v", t))
 		}
 		if _, dup := members[key]; dup {
-			return nil, fmt.Errorf("got the key %q twice", key)
+			return nil, at(fmt.Errorf("got the key %q twice", key))
 		}
 		var v json.RawMessage
 		if err := dec.Decode(&v); err != nil {
-			return nil, err
+			return nil, at(fmt.Errorf("%s: %w", key, err))
 		}
 		members[key] = v
 	}
 	if _, err := dec.Token(); err != nil { // the closing brace
-		return nil, err
+		return nil, at(err)
 	}
+	end := dec.InputOffset()
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("got something behind the object")
+		return nil, fmt.Errorf("byte %d: got something behind the object", end)
 	}
 	return members, nil
 }

@@ -163,7 +163,8 @@ func TestProtocolBadAnswers(t *testing.T) {
 		{`reply:{"error":null}`, malformed, true, "error: got null, want a string"},
 		{`reply:{"ok":true,"case":"another"}`, malformed, true, `got the answer to case "another"`},
 		{`reply:{"ok":true,"case":7}`, malformed, true, "case: got 7, want a string"},
-		{"bad utf-8", malformed, true, "got invalid UTF-8"},
+		{"bad utf-8", malformed, true, "byte 10: got 0xFF, invalid UTF-8"},
+		{`reply:{"ok":tru}`, malformed, true, "byte 6: ok: invalid character"},
 	} {
 		t.Run(plainName(tt.name), func(t *testing.T) {
 			t.Parallel() // one of them waits for a deadline, which leaves a slow machine time to start
@@ -250,20 +251,25 @@ func TestProtocolRestartsAreCounted(t *testing.T) {
 
 func TestProtocolHandshake(t *testing.T) {
 	for start, want := range map[string]string{
-		`{"plumbline":2,"name":"x"}`:                  "protocol version 2 not supported: this side speaks version 1",
-		`{"plumbline":"1","name":"x"}`:                `protocol version "1" not supported`,
-		`{"plumbline":1.0,"name":"x"}`:                "protocol version 1.0 not supported",
-		`{"name":"x"}`:                                `handshake: program`,
-		`{"plumbline":1}`:                             `the key "name": got nothing`,
-		`{"plumbline":1,"name":""}`:                   `name: got "", want a name`,
-		`{"plumbline":1,"name":"x","layers":"f16"}`:   `layers: got "f16", want "f32" or "int8-scaled"`,
-		`{"plumbline":1,"name":"x","logits":"f64"}`:   `logits: got "f64", want "f32" or "i32"`,
-		`{"plumbline":1,"name":"x","probes":"embed"}`: "probes: ",
-		`{"plumbline":1,"name":"x","smoke":"yes"}`:    "smoke: ",
-		`{"plumbline":1,"name":"x","name":"x"}`:       `got the key "name" twice`,
-		"loading the model":                           "got no JSON object",
-		"crash":                                       "exit code 3; its standard error ends in \"no such model\\n\"",
-		"silent":                                      "no answer within 1s",
+		`{"plumbline":2,"name":"x"}`:                                      "protocol version 2 not supported: this side speaks version 1",
+		`{"plumbline":"1","name":"x"}`:                                    `protocol version "1" not supported`,
+		`{"plumbline":1.0,"name":"x"}`:                                    "protocol version 1.0 not supported",
+		`{"name":"x"}`:                                                    `handshake: program`,
+		`{"plumbline":1}`:                                                 `the key "name": got nothing`,
+		`{"plumbline":1,"name":""}`:                                       `name: got "", want a name`,
+		`{"plumbline":1,"name":"x","layers":"f16"}`:                       `layers: got "f16", want "f32" or "int8-scaled"`,
+		`{"plumbline":1,"name":"x","logits":"f64"}`:                       `logits: got "f64", want "f32" or "i32"`,
+		`{"plumbline":1,"name":"x","probes":"embed"}`:                     `probes: got "embed", want a list of strings`,
+		`{"plumbline":1,"name":"x","probes":["embed","blocks.0.hidden"]}`: `probes[1]: got "blocks.0.hidden", want embed`,
+		`{"plumbline":1,"name":"x","smoke":"yes"}`:                        `smoke: got "yes", want true or false`,
+		`{"plumbline":1,"name":"x","features":{}}`:                        `features: got {}, want a list of strings`,
+		`{"plumbline":1,"name":"x","features":["a",1]}`:                   `features[1]: got 1, want a string`,
+		`{"plumbline":1,"name":"x","features":["a"," "]}`:                 `features[1]: got " ", want a name`,
+		`{"plumbline":1,"name":"x","features":["a","a"]}`:                 `features[1]: got "a" twice`,
+		`{"plumbline":1,"name":"x","name":"x"}`:                           `got the key "name" twice`,
+		"loading the model":                                               "got no JSON object",
+		"crash":                                                           "exit code 3; its standard error ends in \"no such model\\n\"",
+		"silent":                                                          "no answer within 1s",
 	} {
 		t.Run(plainName(start), func(t *testing.T) {
 			o := engine.ProgramOptions{}

@@ -7,11 +7,15 @@
 // and the precision floor of each row. [Set.Verify] holds all of it to its
 // hashes; a file that no manifest names is as wrong as one that is missing.
 //
+// A [Recording] is the manifest of goldens of a user's own checkpoint, which
+// `plumbline record` writes; [OpenFolder] opens either.
+//
 // A [Budget] is never a bare number: it carries the measurement it came from.
 // Package golden/metric has the formulas that the budgets bound.
 //
 // # Limits and non-goals
 //
-// The package judges nothing, runs no engine, and records nothing: goldens come
-// from tools/goldens alone, never from an engine of ours.
+// The package judges nothing, runs no engine, and records nothing: the module's goldens
+// come from tools/goldens alone, never from an engine of ours. A user's recording may be
+// our reference's own: then it shows change, not truth ([Set.ShowsChangeOnly]).
 package golden

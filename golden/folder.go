@@ -29,8 +29,12 @@ func OpenFolder(dir string) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p := folder(set.fsys, set.Manifest.Goldens); len(p) > 0 {
-			return nil, &p[0]
+		problems := folder(set.fsys, set.Manifest.Goldens)
+		if set.recording != nil {
+			problems = set.verifyDumps()
+		}
+		if len(problems) > 0 {
+			return nil, &problems[0]
 		}
 		return set, nil
 	}
@@ -86,8 +90,11 @@ func hashFile(path string) (FileHash, error) {
 
 // Engine is the name of the engine that recorded the set.
 func (s *Set) Engine() string {
-	if s.plain {
+	switch {
+	case s.plain:
 		return s.Manifest.Set
+	case s.recording != nil:
+		return s.recording.Engine.Name
 	}
 	return s.Manifest.Reference.Library
 }

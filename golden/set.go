@@ -17,16 +17,22 @@ type Set struct {
 	fsys     fs.FS // the dump folder
 	name     string
 	plain    bool // a folder without a manifest
+	// recording is what the manifest of a user's own recording says; nil for others.
+	recording *Recording
 }
 
 // Open opens the set called name in fsys, which holds NAME.manifest.json, its
 // hash in NAME.manifest.json.sha256, and the dump folder NAME. The manifest is
-// held to its hash; the dumps are not read (see Verify).
+// held to its hash; the dumps are not read (see Verify). It is that of a set of this
+// module's, or of a user's own recording (see Recording).
 func Open(fsys fs.FS, name string) (*Set, error) {
 	file := name + ".manifest.json"
 	data, err := readManifest(fsys, file)
 	if err != nil {
 		return nil, err
+	}
+	if isRecording(data) {
+		return openRecording(fsys, name, data)
 	}
 	m, err := ParseManifest(file, data)
 	if err != nil {
@@ -40,6 +46,23 @@ func Open(fsys fs.FS, name string) (*Set, error) {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
 	return &Set{Manifest: m, fsys: dumps, name: name}, nil
+}
+
+// openRecording is Open of a user's own recording.
+func openRecording(fsys fs.FS, name string, data []byte) (*Set, error) {
+	file := name + ".manifest.json"
+	r, err := ParseRecording(file, data)
+	if err != nil {
+		return nil, err
+	}
+	if r.Set != name {
+		return nil, &ManifestError{file, "set", r.Set, name}
+	}
+	dumps, err := fs.Sub(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	return NewRecording(dumps, r)
 }
 
 // readManifest reads a manifest and holds it to the hash beside it.
@@ -66,7 +89,7 @@ func (s *Set) Replaced(change func(fs.FS) (fs.FS, error)) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	return &Set{Manifest: s.Manifest, fsys: fsys, name: s.name, plain: s.plain}, nil
+	return &Set{Manifest: s.Manifest, fsys: fsys, name: s.name, plain: s.plain, recording: s.recording}, nil
 }
 
 func hexSum(b []byte) string {

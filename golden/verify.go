@@ -30,6 +30,9 @@ type Inputs struct {
 // of their names. Files whose hashes are right still have to agree with each
 // other.
 func (s *Set) Verify(in Inputs) []Problem {
+	if s.recording != nil {
+		return s.verifyRecording(in)
+	}
 	var out []Problem
 	out = append(out, folder(s.fsys, s.Manifest.Goldens)...)
 	if in.Checkpoint == nil {

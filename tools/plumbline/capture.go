@@ -167,29 +167,7 @@ func (a *app) capturePrompts(ctx context.Context, ref capturer, rows []promptRow
 		return fmt.Errorf("--out: %w", err)
 	}
 	defer func() { err = errors.Join(err, folder.discard()) }()
-	w, err := dumpfmt.CreateFolder(folder.temp, describeCapture(ref.Describe(), f), dumpfmt.WriteOptions{})
-	if err != nil {
-		return err
-	}
-	task := a.progress().Start("capture", len(rows))
-	defer task.End()
-	cases, failed := make([]capturedCase, len(rows)), 0
-	prompts := make([][]int, len(rows))
-	for i, r := range rows {
-		prompts[i] = r.file.TokenIDs
-	}
-	err = ref.CaptureMany(ctx, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
-		out, err := a.writeCase(ctx, ref, w, rows[c.Index], c, f)
-		var bad *selfcheck.Error
-		if errors.As(err, &bad) {
-			out.Failed, err = bad.Error(), nil
-			failed++
-		}
-		cases[c.Index] = out
-		task.Step(rows[c.Index].name)
-		return err
-	})
-	task.End()
+	cases, failed, err := a.captureInto(ctx, ref, folder.temp, rows, f, "capture")
 	if err != nil {
 		return fmt.Errorf("capture: nothing written: %w", err)
 	}
@@ -205,6 +183,34 @@ func (a *app) capturePrompts(ctx context.Context, ref capturer, rows []promptRow
 		return fmt.Errorf("capture: %d of %s not written: a self-check failed", failed, plural(len(rows), "case"))
 	}
 	return nil
+}
+
+// captureInto captures the prompts into a dump folder that is made here. A case that
+// fails a self-check is left out, and says so.
+func (a *app) captureInto(ctx context.Context, ref capturer, dir string, rows []promptRow, f captureFlags, what string) (cases []capturedCase, failed int, err error) {
+	w, err := dumpfmt.CreateFolder(dir, describeCapture(ref.Describe(), f), dumpfmt.WriteOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	task := a.progress().Start(what, len(rows))
+	defer task.End()
+	cases = make([]capturedCase, len(rows))
+	prompts := make([][]int, len(rows))
+	for i, r := range rows {
+		prompts[i] = r.file.TokenIDs
+	}
+	err = ref.CaptureMany(ctx, prompts, reference.ManyOptions{Oracle: true}, func(c reference.Captured) error {
+		out, err := a.writeCase(ctx, ref, w, rows[c.Index], c, f)
+		var bad *selfcheck.Error
+		if errors.As(err, &bad) {
+			out.Failed, err = bad.Error(), nil
+			failed++
+		}
+		cases[c.Index] = out
+		task.Step(rows[c.Index].name)
+		return err
+	})
+	return cases, failed, err
 }
 
 // captureResult is what --json prints.

@@ -40,8 +40,9 @@ their m and e, float bits, logits) and needs no model.
 
 With --golden the cases are those of the golden folder, a case that the candidate
 lacks is a failure, and the reference itself is held to the folder's float layer
-dumps; a manifest beside the folder is verified. With --prompts the cases are the
-lines of a JSONL file, {"name": …, "prompt": …}, as plumbline capture reads it.
+dumps; a manifest beside the folder is verified, and with one of plumbline record the
+checkpoint too. With --prompts the cases are the lines of a JSONL file,
+{"name": …, "prompt": …}, as plumbline capture reads it.
 
 The model's tokenizer, where its folder has one, says which ids a case's text should
 have become.
@@ -60,7 +61,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
   plumbline gate --model ./m --golden ./ref --exec './engine --ids {ids} --layers {layers}' --layers f32
   plumbline gate --model ./m --prompts p.jsonl --protocol --exec 'python3 serve.py' --timeout 1m
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
-  git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
+  git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, f) },
 	}
@@ -147,6 +148,9 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 		if want, err = openGolden(f.golden); err != nil {
 			return nil, err
 		}
+		if err := a.holdRecording(f.golden, &want); err != nil {
+			return nil, err
+		}
 	}
 	if f.program.line == "" {
 		return a.evaluate(cmd.Context(), "gate", f.candidate, want)
@@ -182,7 +186,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 	if err != nil {
 		return nil, err
 	}
-	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden,
+	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden, GoldenInputs: want.inputs,
 		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch())}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
@@ -202,6 +206,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 type wanted struct {
 	cases  []engine.Case
 	golden *golden.Set
+	inputs golden.Inputs // of a recording
 }
 
 // openGolden reads a golden folder: its cases, and its float layer dumps.

@@ -53,6 +53,8 @@ func TestOutput(t *testing.T) {
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"logits-help", exitDone, []string{"logits", "--help"}},
 		{"report-help", exitDone, []string{"report", "--help"}},
+		{"record-help", exitDone, []string{"record", "--help"}},
+		{"selftest-help", exitDone, []string{"selftest", "--help"}},
 		{"targets-help", exitDone, []string{"targets", "--help"}},
 		{"targets-verify-help", exitDone, []string{"targets", "verify", "--help"}},
 		{"trace-help", exitDone, []string{"trace", "--help"}},

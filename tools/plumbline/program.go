@@ -95,6 +95,8 @@ type program struct {
 	close func() error
 	// servesFakes tells whether the program says that it knows the fakes.
 	servesFakes func(context.Context) (bool, error)
+	// declares is what it says of itself.
+	declares func(context.Context) (declaration, error)
 }
 
 // TimesItself keeps the marker of the candidate inside.
@@ -111,6 +113,9 @@ func (f *programFlags) open() (*program, error) {
 		return &program{p, p.Close, func(ctx context.Context) (bool, error) {
 			caps, err := p.Capabilities(ctx)
 			return caps.Smoke, err
+		}, func(ctx context.Context) (declaration, error) {
+			caps, err := p.Capabilities(ctx)
+			return declaration{engine.ProtocolVersion, caps.Info, caps.Probes, &caps.Smoke}, err
 		}}, nil
 	}
 	if f.layers+f.logits != "" {
@@ -121,7 +126,10 @@ func (f *programFlags) open() (*program, error) {
 		return nil, usageErrorf("--exec: %v", err)
 	}
 	none := func(context.Context) (bool, error) { return false, nil }
-	return &program{p, func() error { return nil }, none}, nil
+	return &program{p, func() error { return nil }, none, func(ctx context.Context) (declaration, error) {
+		info, err := p.Info(ctx)
+		return declaration{Info: info}, err
+	}}, nil
 }
 
 // args are the flags for the command that repeats a run.

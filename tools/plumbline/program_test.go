@@ -234,7 +234,8 @@ func TestSelftestOfAProgram(t *testing.T) {
 	}
 	text, code := selftest("--exec", shellProgram(good))
 	assert.Equal(t, exitDone, code, text)
-	assert.Equal(t, "  fake                   want   saw    holds\n"+
+	assert.Equal(t, "the program declares\n  name         x\n  layers       int8-scaled\n\n"+
+		"  fake                   want   saw    holds\n"+
 		"  plumbline-smoke        right  right    yes\n"+
 		"  plumbline-smoke-wrong  wrong  wrong    yes\n"+
 		"  plumbline-smoke        right  right    yes\n", text)
@@ -246,8 +247,10 @@ func TestSelftestOfAProgram(t *testing.T) {
 	var r selftestResult
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
 	assert.False(t, r.Holds)
-	assert.Len(t, r.Fakes, 3)
+	require.Len(t, r.Fakes, 3)
 	assert.Contains(t, r.Fakes[0].Why, "exit code 3")
+	require.NotNil(t, r.Declares, "--layers says it")
+	assert.Equal(t, "f32", r.Declares.Layers)
 	text, code = selftest("--exec", "/no/such/program {ids} {dir}", "--layers", "f32")
 	assert.Equal(t, exitBroken, code, text)
 

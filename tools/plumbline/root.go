@@ -28,6 +28,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newLogits,
 	newMargins,
 	newReport,
+	newRecord,
 	newSelftest,
 	newTargets,
 	newTrace,

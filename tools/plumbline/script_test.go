@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	testscript.Main(m, map[string]func(){"plumbline": main})
+	testscript.Main(m, map[string]func(){"plumbline": main, "adapter": adapter})
 }
 
 // TestScripts runs the command line end to end. Besides testscript's own

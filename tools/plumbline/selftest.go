@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-go/plumbline/conformance"
-	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/tools/suite"
 )
 
@@ -25,7 +24,11 @@ it must fail on. The table says by how many times over its bound a check failed
 (excess), and how many times it has to (floor; exact checks have none).
 
 With --exec it shows that the way between a program and Plumbline is sound, before
-the engine behind it is judged. No model is needed.
+the engine behind it is judged. No model is needed. It says what the program declares
+of itself (with --protocol in its handshake), and asks for the fakes: the right one,
+the wrong one, and the right one again, so that an answer that was kept from before is
+seen. What is wrong is named: the key or element of an answer, or the file, byte, row
+and value of a dump.
 
 ` + smokeHelp + `
 
@@ -35,7 +38,8 @@ Exit codes: 0 everything holds; 1 something doesn't; 2 the run itself broke.`,
 		Example: `  plumbline selftest
   plumbline selftest --json
   plumbline selftest --exec './engine --ids {ids} --layers {layers}' --layers f32
-  plumbline selftest --protocol --exec 'python3 serve.py'`,
+  plumbline selftest --exec 'sh run.sh {ids_file} {text_file} {dir}' --json
+  plumbline selftest --protocol --exec 'python3 serve.py' --timeout 1m`,
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
@@ -68,9 +72,11 @@ type proofResult struct {
 
 // selftestResult is what --json prints.
 type selftestResult struct {
-	Holds  bool                      `json:"holds"`
-	Proofs []proofResult             `json:"proofs,omitempty"`
-	Fakes  []conformance.SmokeResult `json:"fakes,omitempty"`
+	Holds  bool          `json:"holds"`
+	Proofs []proofResult `json:"proofs,omitempty"`
+	// Declares is what a program says of itself, null where it could not say it.
+	Declares *declaration              `json:"declares,omitempty"`
+	Fakes    []conformance.SmokeResult `json:"fakes,omitempty"`
 }
 
 func (a *app) selftest(ctx context.Context) error {
@@ -112,30 +118,6 @@ func (a *app) reportProofs(proofs []conformance.Proof) error {
 		out.Proofs = append(out.Proofs, r)
 	}
 	if err := a.emitSelftest(out, proofsText); err != nil {
-		return err
-	}
-	return holdsOrFails(out.Holds)
-}
-
-func (a *app) selftestProgram(ctx context.Context, f *programFlags) error {
-	p, err := f.open()
-	if err != nil {
-		return err
-	}
-	results, err := conformance.Smoke(ctx, p)
-	closed := p.close()
-	if err != nil {
-		return err
-	}
-	out := selftestResult{Holds: true, Fakes: results}
-	for _, r := range results {
-		out.Holds = out.Holds && r.Holds
-	}
-	if closed != nil {
-		out.Holds = false
-		out.Fakes = append(out.Fakes, conformance.SmokeResult{Case: "the end", Why: closed.Error()})
-	}
-	if err := a.emitSelftest(out, fakesText); err != nil {
 		return err
 	}
 	return holdsOrFails(out.Holds)
@@ -200,23 +182,6 @@ func excessText(x float64) string {
 		return "inf"
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-func fakesText(r selftestResult) []byte {
-	var b bytes.Buffer
-	t := newTable("fake", "want", "saw", "holds").alignLeft(0, 1, 2)
-	for _, f := range r.Fakes {
-		note := ""
-		if f.Why != "" {
-			note = "  " + f.Why
-		}
-		t.add(note, f.Case, cmpDash(f.Want), cmpDash(f.Saw), yesNo(f.Holds))
-	}
-	t.print(&b)
-	if !r.Holds {
-		fmt.Fprintf(&b, "\nplumbline selftest --help says what a program answers to %s and the other\n", engine.SmokeRight().Name)
-	}
-	return b.Bytes()
 }
 
 func cmpDash(s string) string {
