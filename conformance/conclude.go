@@ -21,16 +21,19 @@ func (r *Report) conclude() {
 		if c.ID == "NoVacuousPass" && c.Status == Fail {
 			vacuous = true // tokens may have been compared, and no value was
 		}
-		if c.Side != SideCandidate {
-			continue
+		if c.Side != SideCandidate || c.Waived != nil {
+			continue // what is waived is neither a failure nor a verdict
 		}
-		if c.Status.Judged() {
+		if c.Status.Judged() && !looksAtResults(c.ID) {
 			r.Executed++
 			judged[c.ID] = true
 		}
 		if c.Level != Provisional && (c.Status == Fail || c.Status == Error) {
 			failed = true
 		}
+	}
+	for _, w := range r.Waivers {
+		failed = failed || w.Problem != ""
 	}
 	for _, core := range coreOfCandidate {
 		if !judged[core.ID] {
@@ -51,12 +54,22 @@ func (r *Report) conclude() {
 	}
 }
 
+// looksAtResults reports whether an ID is of what judges other checks' results, which by
+// itself is no verdict on a candidate.
+func looksAtResults(id string) bool { return id == featuresID || id == baselineID || id == repeatID }
+
 // wouldRun says what a check that was judged nowhere needs. Where a dump was there
 // and something else was missing, the check has said what.
 func (r *Report) wouldRun(id, needs string) string {
 	for _, c := range r.Checks {
-		if c.ID != id || c.Side != SideCandidate || c.Reason == "" || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
+		if c.ID != id || c.Side != SideCandidate || c.Reason == "" && c.Waived == nil || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
 			continue
+		}
+		if c.Waived != nil {
+			return "needs a case whose failure isn't waived"
+		}
+		if strings.HasPrefix(c.Reason, skipped) {
+			return "was " + c.Reason
 		}
 		if strings.Contains(c.Reason, unknownArithmetic) {
 			return "needs an arithmetic that the gate can emulate, declared in engine.json: " + c.Reason

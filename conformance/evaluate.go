@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,6 +54,10 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkWaivers(cfg.Waivers, reg, cfg.now()); err != nil {
+		return nil, err
+	}
+	rep.Skips = cfg.Skip
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
 	}
@@ -66,12 +69,19 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if cfg.Candidate != nil {
 		if declared, err = cfg.Candidate.Info(ctx); err != nil {
 			if candidatesFault(err) {
-				rep.candidateUnreadable(err)
+				rep.candidateUnreadable(&cfg, err)
 				return rep, nil
 			}
 			return nil, fmt.Errorf("conformance: candidate: %w", err)
 		}
 		rep.Candidate = declared
+		if rep.Features, err = cfg.claims(declared); err != nil {
+			if candidatesFault(err) {
+				rep.candidateUnreadable(&cfg, err)
+				return rep, nil
+			}
+			return nil, err
+		}
 		if g := cfg.Golden; g != nil && g.Engine() == declared.Name {
 			return nil, fmt.Errorf("conformance: golden %s: it was made by the engine under test, which calls itself %q as well: "+
 				"an engine can't be held to itself (two builds of it are compared by exact mode)", g.Name(), declared.Name)
@@ -85,9 +95,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		var bad *engine.MalformedError
 		if errors.As(err, &bad) {
-			rep.candidateUnreadable(err)
+			rep.candidateUnreadable(&cfg, err)
 			return rep, nil
 		}
+		return nil, err
+	}
+	if err := cfg.checkSkips(reg, cases); err != nil {
 		return nil, err
 	}
 	evs, err := gatherAll(ctx, &cfg, checks, declared, cases)
@@ -122,7 +135,10 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err := rep.localise(ctx, evs, cfg.budgets()); err != nil {
 		return nil, err
 	}
-	rep.Notes = append(rep.Notes, cfg.budgets().expired(time.Now())...)
+	rep.Notes = append(rep.Notes, cfg.budgets().expired(cfg.now())...)
+	rep.holdToClaims(checks)
+	rep.waive(cfg.Waivers, cfg.now())
+	rep.holdToValues()
 	rep.conclude()
 	return rep, nil
 }
@@ -158,7 +174,7 @@ func selected(reg *Registry, only []string) ([]*Check, error) {
 	var out []*Check
 	for _, id := range only {
 		if reg.Lookup(id) == nil {
-			return nil, fmt.Errorf("conformance: no check named %q", id)
+			return nil, fmt.Errorf("conformance: no check named %q: want %s", id, checkNamed(reg, id))
 		}
 	}
 	for _, c := range reg.Checks() {
@@ -299,6 +315,10 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 			continue
 		}
 		for _, ev := range run.Cases {
+			if o := cfg.skipOf(c.ID, ev.Case.Name); o != nil && side == SideCandidate {
+				add(ev.Case.Name, side, *o)
+				continue
+			}
 			switch {
 			case side == SideReference && !ev.referenceJudged:
 				continue
@@ -321,6 +341,10 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 	if c.Across == nil || (side == SideCandidate && cfg.Candidate == nil) {
 		return
 	}
+	if o := cfg.skipOf(c.ID, "*"); o != nil && side == SideCandidate {
+		add("*", side, *o)
+		return
+	}
 	if o := c.Across(run); o != nil {
 		add("*", side, *o)
 	}
@@ -335,11 +359,12 @@ func (r *Report) unanswered(name string) bool {
 
 // candidateUnreadable is the verdict on a candidate whose description can't be
 // read: its fault, and nothing else can be said.
-func (r *Report) candidateUnreadable(err error) {
+func (r *Report) candidateUnreadable(cfg *Config, err error) {
 	o := answerError(err)
 	r.Checks = append(r.Checks, Result{ID: "ResidualShape", Case: "*", Side: SideCandidate, Level: Core,
 		Status: Error, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings})
 	kind := o.Kind
 	r.Kind = &kind
+	r.waive(cfg.Waivers, cfg.now())
 	r.conclude()
 }

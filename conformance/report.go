@@ -224,8 +224,12 @@ type Report struct {
 	// Features is what the candidate claims to offer; null where it claims nothing
 	// in particular.
 	Features []Feature `json:"features,omitempty"`
-	// Waivers are those of the run, used or not.
-	Waivers []WaiverUse `json:"waivers,omitempty"`
+	// Waivers are those of the run, used or not; SourceWaived is true when Source and
+	// FirstBadRow are those of waived failures.
+	Waivers      []WaiverUse `json:"waivers,omitempty"`
+	SourceWaived bool        `json:"source_waived,omitempty"`
+	// Skips are what was left out on request.
+	Skips []CheckSkip `json:"skips,omitempty"`
 	// Baseline is null where the run was compared with no earlier one.
 	Baseline *BaselineInfo `json:"baseline,omitempty"`
 	// Shard is null for a run of all cases.

@@ -146,7 +146,7 @@ func parseCapabilities(line []byte) (Capabilities, error) {
 		}
 		*f.dst = *s
 	}
-	for key, dst := range map[string]any{"probes": &c.Probes, "smoke": &c.Smoke} {
+	for key, dst := range map[string]any{"probes": &c.Probes, "smoke": &c.Smoke, "features": &c.Features} {
 		if raw, ok := members[key]; ok {
 			if err := json.Unmarshal(raw, dst); err != nil {
 				return c, fmt.Errorf("%s: %w", key, err)

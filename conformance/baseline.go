@@ -1,0 +1,3 @@
+package conformance
+
+const baselineID, repeatID = "Baseline", "Repeat"
