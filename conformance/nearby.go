@@ -12,9 +12,14 @@ func checkNamed(reg *Registry, id string) string {
 		return ""
 	}
 	var all, near []string
+	nearest := max(2, len(id)/3)
 	for _, c := range reg.Checks() {
 		all = append(all, c.ID)
-		if distanceOf(strings.ToLower(c.ID), strings.ToLower(id)) <= max(2, len(id)/3) {
+		d := distanceOf(strings.ToLower(c.ID), strings.ToLower(id))
+		if d < nearest {
+			near, nearest = nil, d
+		}
+		if d == nearest {
 			near = append(near, c.ID)
 		}
 	}
