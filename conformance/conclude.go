@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
 
@@ -89,7 +91,8 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	provenance := ""
 	for _, ev := range evs {
 		l := each[ev.Case.Name]
-		v := CaseVerdict{Depth: depthOf(ev.Profile, ev.ProbeProfile), Probes: probesOf(ev.ProbeProfile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile}
+		v := CaseVerdict{Depth: depthOf(ev.Profile, ev.ProbeProfile), Probes: probesOf(ev.ProbeProfile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile,
+			Inputs: inputsOf(ev.Case)}
 		switch {
 		case l.provenance != "":
 			v.File = ev.CandidateFile
@@ -155,6 +158,15 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	r.Notes = append(r.Notes, r.declarationNotes(evs)...)
 	r.Power, r.Logits = power(evs), summarise(evs)
 	return nil
+}
+
+// inputsOf is CaseVerdict.Inputs.
+func inputsOf(c engine.Case) string {
+	h := fnv.New64a()
+	for _, id := range c.TokenIDs {
+		fmt.Fprintf(h, "%d ", id)
+	}
+	return fmt.Sprintf("%016x %016x", dumpfmt.Fingerprint(c.Text), h.Sum64())
 }
 
 // declarationNotes say what a candidate's own description has to do with the

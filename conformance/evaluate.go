@@ -57,6 +57,11 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err := checkWaivers(cfg.Waivers, reg, cfg.now()); err != nil {
 		return nil, err
 	}
+	if b := cfg.Baseline; b != nil {
+		if err := refusesBaseline(b, cfg.BaselineName, cfg.AllowPartial); err != nil {
+			return nil, err
+		}
+	}
 	rep.Skips = cfg.Skip
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
@@ -136,11 +141,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 		return nil, err
 	}
 	rep.Notes = append(rep.Notes, cfg.budgets().expired(cfg.now())...)
-	rep.holdToClaims(checks)
-	rep.waive(cfg.Waivers, cfg.now())
-	rep.holdToValues()
-	rep.conclude()
-	return rep, nil
+	if cfg.Repeat != nil {
+		if err := rep.repeat(ctx, cfg, reg, len(cases)); err != nil {
+			return nil, err
+		}
+	}
+	return rep, rep.settle(checks, cfg.settling())
 }
 
 // runEvidence adds what concerns the run as a whole.
@@ -243,7 +249,11 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 			defer mu.Unlock()
 			done++
 			if cfg.Progress != nil {
-				cfg.Progress(done, len(cases), c.Name)
+				total := len(cases)
+				if cfg.Repeat != nil {
+					total *= 2
+				}
+				cfg.Progress(done, total, c.Name)
 			}
 			return nil
 		})
