@@ -152,7 +152,9 @@ func resultsOf(worse []Change) []Result {
 			i = len(out)
 			out = append(out, Result{ID: baselineID, Case: c.Case, Side: SideCandidate, Level: Core, Status: Fail, Rule: baselineRule})
 		}
-		out[i].Findings = append(out[i].Findings, findingOf(c))
+		f := findingOf(c)
+		f.Exact = true
+		out[i].Findings = append(out[i].Findings, f)
 	}
 	return out
 }

@@ -175,3 +175,24 @@ func ratioOf(got, yard float64) float64 {
 	}
 	return got / yard
 }
+
+// FigureMean is one figure of a report over its cases.
+type FigureMean struct {
+	Check  string `json:"check"`
+	Probe  string `json:"probe,omitempty"`
+	Metric string `json:"metric"`
+	// Mean is geometric, but for a regret.
+	Mean  Number `json:"mean"`
+	Cases int    `json:"cases"`
+}
+
+// FigureMeans are the figures that a comparison with the report has.
+func FigureMeans(r *Report) []FigureMean {
+	ps := pairFigures(r, r)
+	out := make([]FigureMean, 0, len(ps.order))
+	for _, k := range ps.order {
+		f := judgeFigure(k, ps.byKey[k], len(ps.order), nil)
+		out = append(out, FigureMean{Check: k.check, Probe: k.probe, Metric: k.metric, Mean: Number(f.before), Cases: f.cases})
+	}
+	return out
+}

@@ -36,6 +36,12 @@ func Run(t *testing.T, cfg Config) {
 			t.Errorf("waiver for %s, %s: %s", w.Check, w.Case, w.Problem)
 		}
 	}
+	if b := rep.Baseline; b != nil {
+		t.Logf("baseline %s: %d figures compared, %d worse, %d better; %s", b.Name, b.Compared, len(b.Regressions), len(b.Improvements), b.NoiseBasis)
+		for _, c := range b.Improvements {
+			t.Logf("better than the baseline: %s, %s %s: %s: %.4g, was %.4g", c.Check, c.Case, c.Probe, c.Metric, float64(c.After), float64(c.Before))
+		}
+	}
 	if rep.ReferenceFailed {
 		t.Errorf("the reference failed a check of its own: no verdict on a candidate can be trusted")
 	}

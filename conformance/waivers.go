@@ -116,6 +116,11 @@ func (r *Report) waive(ws []Waiver, today time.Time) {
 			settleUnused(u, has || len(r.Cases) == 0) // without a readable candidate none are known
 		}
 	}
+	for _, u := range r.Waivers {
+		if u.Problem != "" {
+			r.Notes = append(r.Notes, fmt.Sprintf("the waiver of %s on case %s is %s", u.Check, u.Case, u.Problem))
+		}
+	}
 	r.SourceWaived = r.FirstBadRow != nil || r.Source != nil
 	for _, c := range r.Failures() {
 		r.SourceWaived = r.SourceWaived && c.Level == Provisional
