@@ -86,6 +86,11 @@ func comparable(b, r *Report, name string) error {
 //     this run or in the baseline's;
 //   - what the reference's own rows move by between two CPU models.
 //
+// The cases alone can't tell noise that all of them share: a weight that is rounded
+// otherwise moves its layer in every case. Its size is taken from the layers, as the
+// spread of a place's change around the median, by the same quantile, and adds to the
+// above in squares; needs 8 layers.
+//
 // With fewer cases and no measured noise only verdicts and coverage are compared. Worse is
 // also what the baseline judged and this run doesn't, a case that is gone, and a waiver
 // that the baseline didn't need. A worsening of few cases among many is left to the bounds.
@@ -200,8 +205,8 @@ func (c *comparison) resolving() Limit {
 // resolution says which worsening would have been seen.
 func (c *comparison) resolution() string {
 	all := c.factors()
-	blunt := len(all) - sort.SearchFloat64s(all, 2)
-	out := fmt.Sprintf("a worsening of all cases is seen from %s on in half of the %d figures", percent(all[len(all)/2]-1), len(all))
+	blunt := len(all) - sort.SearchFloat64s(all, 2+1e-9)
+	out := fmt.Sprintf("a worsening of all cases is seen from a factor of %.4g on in half of the %d figures", all[len(all)/2], len(all))
 	if blunt > 0 {
 		out += fmt.Sprintf(", and in %d of them not below a doubling", blunt)
 	}

@@ -41,6 +41,8 @@ type pair struct {
 
 // pairs are the figures of two reports, by case.
 type pairs struct {
+	// float is true for a candidate that is measured from float64.
+	float bool
 	byKey map[figureKey]map[string]pair
 	order []figureKey
 }
@@ -62,26 +64,38 @@ type yardRatio struct{ err, ratio float64 }
 func (m yardRatio) yard() float64 { return m.err / max(m.ratio, math.SmallestNonzeroFloat64) }
 
 // ratioPair pairs two ratios. share is the norm of the reference's row over what the
-// errors are shares of: the reference, run on another CPU, moves an error and the
-// yardstick's by at most crossCPU times that each (the triangle inequality).
-func ratioPair(before, after yardRatio, share float64) pair {
+// errors are shares of.
+//
+// The floor follows from the triangle inequality. Run on another CPU, the reference
+// moves a quantised candidate's error and the yardstick's by at most crossCPU*share each,
+// so that a ratio of error e and yardstick y moves by a factor of at most
+// (1 + crossCPU*share/e)*(1 + crossCPU*share/y): 1.0002 for int8 rows, whose errors are
+// some 1e-2. A float candidate's error is measured from float64, which doesn't move, and
+// its yardstick is the float32 run's own error y from there, which another CPU draws anew
+// at the same size: the factor is at most 1 + min(crossCPU*share, y)/y, at most 2.
+func (p *pairs) ratioPair(before, after yardRatio, share float64) pair {
 	b, a := max(before.ratio, asExact), max(after.ratio, asExact)
-	p := pair{before: before.ratio, after: after.ratio, change: math.Log(a / b)}
+	out := pair{before: before.ratio, after: after.ratio, change: math.Log(a / b)}
 	yard := math.Inf(1)
 	for _, m := range []yardRatio{before, after} {
 		if y := m.yard(); m.ratio > 0 && y < yard {
 			yard = y
 		}
 	}
-	if delta := crossCPU.Value * share; !math.IsInf(yard, 0) {
-		p.floor = math.Log1p(delta/(min(a, b)*yard)) + math.Log1p(delta/yard)
+	delta := crossCPU.Value * share
+	switch {
+	case math.IsInf(yard, 0):
+	case p.float:
+		out.floor = math.Log1p(min(delta, yard) / yard)
+	default:
+		out.floor = math.Log1p(delta/(min(a, b)*yard)) + math.Log1p(delta/yard)
 	}
-	return p
+	return out
 }
 
 // pairFigures pairs the figures of the cases that both reports judged.
 func pairFigures(b, r *Report) *pairs {
-	out := &pairs{byKey: map[figureKey]map[string]pair{}}
+	out := &pairs{float: arithmeticOf(r.Candidate).float, byKey: map[figureKey]map[string]pair{}}
 	for _, name := range casesBoth(b, r) {
 		was, is := b.Cases[name], r.Cases[name]
 		out.depth(name, was.Depth, is.Depth)
@@ -95,12 +109,12 @@ func (p *pairs) depth(name string, was, is []DepthRow) {
 	for i := 0; i < len(was) && i < len(is); i++ {
 		b, a := was[i], is[i]
 		p.add(figureKey{"ResidualCandidate", figureAccumulated, string(a.Probe)}, name,
-			ratioPair(yardRatio{float64(b.Accumulated), float64(b.AccumulatedRatio)}, yardRatio{float64(a.Accumulated), float64(a.AccumulatedRatio)}, 1))
+			p.ratioPair(yardRatio{float64(b.Accumulated), float64(b.AccumulatedRatio)}, yardRatio{float64(a.Accumulated), float64(a.AccumulatedRatio)}, 1))
 		if b.Local == nil || a.Local == nil || a.Update == nil || a.LocalAllPositions != b.LocalAllPositions {
 			continue
 		}
 		p.add(figureKey{"LocalError", figureLocal, string(a.Probe)}, name,
-			ratioPair(yardRatio{float64(*b.Local), float64(*b.LocalRatio)}, yardRatio{float64(*a.Local), float64(*a.LocalRatio)}, 1/float64(*a.Update)))
+			p.ratioPair(yardRatio{float64(*b.Local), float64(*b.LocalRatio)}, yardRatio{float64(*a.Local), float64(*a.LocalRatio)}, 1/float64(*a.Update)))
 	}
 }
 
@@ -119,7 +133,7 @@ func (p *pairs) probes(name string, was, is CaseVerdict) {
 			share = 1 / float64(*is.Depth[n+1].Update)
 		}
 		p.add(figureKey{"ProbeCandidate", figurePositions, string(a.Probe)}, name,
-			ratioPair(yardRatio{float64(b.Error), float64(b.Ratio)}, yardRatio{float64(a.Error), float64(a.Ratio)}, share))
+			p.ratioPair(yardRatio{float64(b.Error), float64(b.Ratio)}, yardRatio{float64(a.Error), float64(a.Ratio)}, share))
 	}
 }
 
@@ -138,9 +152,9 @@ func (p *pairs) logits(name string, was, is []LogitStep) {
 	}
 	b, a := sumSteps(was[:steps]), sumSteps(is[:steps])
 	probe := string(engine.ProbeLogits)
-	p.add(figureKey{"LogitCandidate", figureLogits, probe}, name, ratioPair(b.err, a.err, 1))
-	kl := ratioPair(b.kl, a.kl, 0)
-	kl.floor = 2 * ratioPair(b.err, a.err, 1).floor // a KL goes with the square of an error
+	p.add(figureKey{"LogitCandidate", figureLogits, probe}, name, p.ratioPair(b.err, a.err, 1))
+	kl := p.ratioPair(b.kl, a.kl, 0)
+	kl.floor = 2 * p.ratioPair(b.err, a.err, 1).floor // a KL goes with the square of an error
 	p.add(figureKey{"LogitCandidate", figureKL, probe}, name, kl)
 	p.add(figureKey{"LogitCandidate", figureRegret, probe}, name,
 		pair{before: b.regret, after: a.regret, change: a.regret - b.regret, floor: crossCPU.Value / max(min(b.err.yard(), a.err.yard()), crossCPU.Value)})

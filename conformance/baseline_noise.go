@@ -75,6 +75,7 @@ func compareFigures(b, r *Report) *comparison {
 	for _, k := range keys {
 		out.figures = append(out.figures, judgeFigure(k, ps.byKey[k], len(keys), measured))
 	}
+	boundByPlaces(out.figures)
 	return &out
 }
 
