@@ -94,6 +94,12 @@ func comparable(b, r *Report, name string) error {
 // With fewer cases and no measured noise only verdicts and coverage are compared. Worse is
 // also what the baseline judged and this run doesn't, a case that is gone, and a waiver
 // that the baseline didn't need. A worsening of few cases among many is left to the bounds.
+//
+// Seen: no alarm in 3,300 comparisons of 24 builds whose weights are off by a thousandth
+// (seeded checkpoint, 3 to 10 prompts) and in 12 of builds that only round otherwise
+// (trained checkpoint, 20 prompts). A gain on one layer's down projection is found from
+// 3 % on with 10 prompts and from 10 % on with 5 (seeded), and at 10 %, not at 5 %, with
+// 20 (trained).
 func (r *Report) HoldToBaseline(b *Report, name string) error {
 	if err := comparable(b, r, name); err != nil {
 		return err
@@ -206,7 +212,7 @@ func (c *comparison) resolving() Limit {
 func (c *comparison) resolution() string {
 	all := c.factors()
 	blunt := len(all) - sort.SearchFloat64s(all, 2+1e-9)
-	out := fmt.Sprintf("a worsening of all cases is seen from a factor of %.4g on in half of the %d figures", all[len(all)/2], len(all))
+	out := fmt.Sprintf("a worsening of all cases is seen from a factor of %.5g on in half of the %d figures", all[len(all)/2], len(all))
 	if blunt > 0 {
 		out += fmt.Sprintf(", and in %d of them not below a doubling", blunt)
 	}
