@@ -50,8 +50,8 @@ func refusesBaseline(b *Report, name string, allowPartial bool) error {
 	return nil
 }
 
-// comparable says why the figures of two reports don't mean the same.
-func comparable(b, r *Report, name string) error {
+// sameSubject says why the figures of two reports don't mean the same.
+func sameSubject(b, r *Report, name string) error {
 	c, n := b.Candidate, r.Candidate
 	for _, f := range [][3]string{
 		{"reference.name", b.Reference.Name, r.Reference.Name},
@@ -80,7 +80,7 @@ func comparable(b, r *Report, name string) error {
 // A figure is a ratio of one place over the cases: local and accumulated error per row,
 // error of a probe, error, KL and regret of the logits. It is worse when its mean change
 // over the cases is beyond all of these:
-//   - the mean change over its standard error, by Student's t at 1 % over all figures
+//   - what its standard error allows, by Student's t at 1 % over all figures
 //     together (Bonferroni); needs 3 cases;
 //   - what two runs of one build differ by, where that was measured (Config.Repeat), in
 //     this run or in the baseline's;
@@ -95,13 +95,13 @@ func comparable(b, r *Report, name string) error {
 // also what the baseline judged and this run doesn't, a case that is gone, and a waiver
 // that the baseline didn't need. A worsening of few cases among many is left to the bounds.
 //
-// Seen: no alarm in 3,300 comparisons of 24 builds whose weights are off by a thousandth
+// Seen: no alarm in 2,760 comparisons of 24 builds whose weights are off by a thousandth
 // (seeded checkpoint, 3 to 10 prompts) and in 12 of builds that only round otherwise
 // (trained checkpoint, 20 prompts). A gain on one layer's down projection is found from
 // 3 % on with 10 prompts and from 10 % on with 5 (seeded), and at 10 %, not at 5 %, with
 // 20 (trained).
 func (r *Report) HoldToBaseline(b *Report, name string) error {
-	if err := comparable(b, r, name); err != nil {
+	if err := sameSubject(b, r, name); err != nil {
 		return err
 	}
 	c := compareFigures(b, r)

@@ -204,3 +204,72 @@ func TestBaselinesThatAreRefused(t *testing.T) {
 	cfg.Baseline, cfg.AllowPartial = &partial, true
 	assert.Equal(t, conformance.Conforms, evaluated(t, cfg).Conclusion)
 }
+
+// withLayers is a report of five cases and a figure for each of ten layers, whose
+// logarithm in case i is that of the layer, give or take a thousandth.
+func withLayers(layers [10]float64) *conformance.Report {
+	r := withRatios(0, 0, 0, 0, 0)
+	for name, v := range r.Cases {
+		v.Depth = nil
+		shift := 1e-3 * float64(name[len(name)-1]-'2')
+		for n, x := range layers {
+			ratio := conformance.Number(math.Exp(x + shift))
+			v.Depth = append(v.Depth, conformance.DepthRow{Row: n + 1, Probe: engine.ResidPost(n), Accumulated: 0.01 * ratio, AccumulatedRatio: ratio})
+		}
+		r.Cases[name] = v
+	}
+	return r
+}
+
+// TestNoiseThatAllCasesShare: changes that are the same in every case, a little up in one
+// layer and down in the next, are no regression; one that stands out of the layers is, and
+// so is one of all layers.
+func TestNoiseThatAllCasesShare(t *testing.T) {
+	wobble := [10]float64{0.01, -0.01, 0.02, -0.02, 0.015, -0.015, 0.005, -0.005, 0.01, -0.01}
+	with := func(change func(*[10]float64)) [10]float64 {
+		out := wobble
+		change(&out)
+		return out
+	}
+	for _, tc := range []struct {
+		what  string
+		after [10]float64
+		worse []string
+	}{
+		{"wobbling", wobble, nil},
+		{"a little more in one", with(func(l *[10]float64) { l[3] = 0.04 }), nil},
+		{"much more in one", with(func(l *[10]float64) { l[3] = 0.3 }), []string{"ResidualCandidate blocks.3.resid_post"}},
+		{"much better in one", with(func(l *[10]float64) { l[3] = -0.3 }), nil},
+	} {
+		r := withLayers(tc.after)
+		require.NoError(t, r.HoldToBaseline(withLayers([10]float64{}), "b.json"))
+		assert.Equal(t, tc.worse, regressions(r.Baseline.Regressions).places(), tc.what)
+		assert.Equal(t, tc.what == "much better in one", len(r.Baseline.Improvements) == 1, tc.what)
+	}
+	all := withLayers(with(func(l *[10]float64) {
+		for i := range l {
+			l[i] += 0.3
+		}
+	}))
+	require.NoError(t, all.HoldToBaseline(withLayers([10]float64{}), "b.json"))
+	assert.Len(t, all.Baseline.Regressions, 10)
+}
+
+// TestAFloatCandidatesYardstickMayDouble: its yardstick is the float32 run's own error,
+// which another CPU draws anew.
+func TestAFloatCandidatesYardstickMayDouble(t *testing.T) {
+	float := func(log float64) *conformance.Report {
+		r := withRatios(log, log, log, log)
+		r.Candidate = engine.Info{Name: "f", Layers: engine.LayersFloat32}
+		for name, v := range r.Cases {
+			v.Depth[0].Accumulated = 1e-7 * v.Depth[0].AccumulatedRatio
+			r.Cases[name] = v
+		}
+		return r
+	}
+	for log, worse := range map[float64]int{math.Log(1.98): 0, math.Log(2.02): 1} {
+		r := float(log)
+		require.NoError(t, r.HoldToBaseline(float(0), "b.json"))
+		assert.Len(t, r.Baseline.Regressions, worse)
+	}
+}

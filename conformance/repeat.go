@@ -67,7 +67,7 @@ func (r *Report) repeat(ctx context.Context, cfg Config, reg *Registry, cases in
 	if err != nil {
 		return fmt.Errorf("conformance: the second run: %w", err)
 	}
-	if err := comparable(r, again, "of the second run"); err != nil {
+	if err := sameSubject(r, again, "of the second run"); err != nil {
 		return err
 	}
 	r.compareRepeat(again)
