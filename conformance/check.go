@@ -125,6 +125,9 @@ type Check struct {
 	// Catches names the bugs that the check exists for.
 	Catches []string
 	Level   Level
+	// Feature is what a candidate must offer to be judged by the check; empty for a
+	// check that no claim of a candidate is about.
+	Feature Feature
 	// Sides says whose capture the check judges; a check may judge both.
 	Sides []Side
 	Needs Need
@@ -234,6 +237,7 @@ func Builtin() *Registry {
 		logitCandidate(),
 		noVacuousPass(),
 	} {
+		c.Feature = featureOfCheck[c.ID]
 		if err := r.Register(c); err != nil {
 			panic(err) // a programmer error in this package, caught by any test
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
+	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
 
@@ -21,16 +23,19 @@ func (r *Report) conclude() {
 		if c.ID == "NoVacuousPass" && c.Status == Fail {
 			vacuous = true // tokens may have been compared, and no value was
 		}
-		if c.Side != SideCandidate {
-			continue
+		if c.Side != SideCandidate || c.Waived != nil {
+			continue // what is waived is neither a failure nor a verdict
 		}
-		if c.Status.Judged() {
+		if c.Status.Judged() && !looksAtResults(c.ID) {
 			r.Executed++
 			judged[c.ID] = true
 		}
 		if c.Level != Provisional && (c.Status == Fail || c.Status == Error) {
 			failed = true
 		}
+	}
+	for _, w := range r.Waivers {
+		failed = failed || w.Problem != ""
 	}
 	for _, core := range coreOfCandidate {
 		if !judged[core.ID] {
@@ -51,12 +56,22 @@ func (r *Report) conclude() {
 	}
 }
 
+// looksAtResults reports whether an ID is of what judges other checks' results, which by
+// itself is no verdict on a candidate.
+func looksAtResults(id string) bool { return id == featuresID || id == baselineID || id == repeatID }
+
 // wouldRun says what a check that was judged nowhere needs. Where a dump was there
 // and something else was missing, the check has said what.
 func (r *Report) wouldRun(id, needs string) string {
 	for _, c := range r.Checks {
-		if c.ID != id || c.Side != SideCandidate || c.Reason == "" || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
+		if c.ID != id || c.Side != SideCandidate || c.Reason == "" && c.Waived == nil || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
 			continue
+		}
+		if c.Waived != nil {
+			return "needs a case whose failure isn't waived"
+		}
+		if strings.HasPrefix(c.Reason, skipped) {
+			return "was " + c.Reason
 		}
 		if strings.Contains(c.Reason, unknownArithmetic) {
 			return "needs an arithmetic that the gate can emulate, declared in engine.json: " + c.Reason
@@ -76,7 +91,8 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	provenance := ""
 	for _, ev := range evs {
 		l := each[ev.Case.Name]
-		v := CaseVerdict{Depth: depthOf(ev.Profile, ev.ProbeProfile), Probes: probesOf(ev.ProbeProfile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile}
+		v := CaseVerdict{Depth: depthOf(ev.Profile, ev.ProbeProfile), Probes: probesOf(ev.ProbeProfile), Logits: stepsOf(ev.Logits), Judged: l.judged, Reason: ev.NoProfile,
+			Inputs: inputsOf(ev.Case)}
 		switch {
 		case l.provenance != "":
 			v.File = ev.CandidateFile
@@ -142,6 +158,15 @@ func (r *Report) localise(ctx context.Context, evs []*Evidence, b Budgets) error
 	r.Notes = append(r.Notes, r.declarationNotes(evs)...)
 	r.Power, r.Logits = power(evs), summarise(evs)
 	return nil
+}
+
+// inputsOf is CaseVerdict.Inputs.
+func inputsOf(c engine.Case) string {
+	h := fnv.New64a()
+	for _, id := range c.TokenIDs {
+		fmt.Fprintf(h, "%d ", id)
+	}
+	return fmt.Sprintf("%016x %016x", dumpfmt.Fingerprint(c.Text), h.Sum64())
 }
 
 // declarationNotes say what a candidate's own description has to do with the

@@ -34,6 +34,25 @@ type Config struct {
 	// Only, if not empty, restricts the run to these check IDs. A restricted
 	// run never concludes Conforms, since Core checks were left out.
 	Only []string
+	// Skip leaves checks of the candidate out on purpose, each with its reason.
+	Skip []CheckSkip
+	// Features are what the candidate claims to offer; nil takes what it declares
+	// itself. A claim must be shown, and an Extended check of what isn't claimed is
+	// reported only. No claim at all: every check applies.
+	Features []Feature
+	// Waivers accept failures of the candidate for a while. One that has expired or
+	// that waives nothing makes the run fail.
+	Waivers []Waiver
+	// Baseline is an earlier report that this run must not be worse than, BaselineName
+	// its name for people; nil for none. Repeat is the same build once more, whose
+	// difference from Candidate is the noise of a figure: the value of Candidate itself
+	// is asked again. nil leaves it unmeasured.
+	Baseline     *Report
+	BaselineName string
+	Repeat       engine.Candidate
+	// Now is today's date, which waivers and bounds set by hand expire by; nil for
+	// time.Now.
+	Now func() time.Time
 	// AllowPartial lets Run pass when nothing failed but a Core check was judged
 	// on no case.
 	AllowPartial bool
@@ -91,6 +110,13 @@ func (c *Config) budgets() Budgets {
 		return *c.Budgets
 	}
 	return DefaultBudgets()
+}
+
+func (c *Config) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
 }
 
 func (c *Config) timeout() time.Duration {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,6 +54,15 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkWaivers(cfg.Waivers, reg, cfg.now()); err != nil {
+		return nil, err
+	}
+	if b := cfg.Baseline; b != nil {
+		if err := refusesBaseline(b, cfg.BaselineName, cfg.AllowPartial); err != nil {
+			return nil, err
+		}
+	}
+	rep.Skips = cfg.Skip
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
 	}
@@ -66,12 +74,19 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if cfg.Candidate != nil {
 		if declared, err = cfg.Candidate.Info(ctx); err != nil {
 			if candidatesFault(err) {
-				rep.candidateUnreadable(err)
+				rep.candidateUnreadable(&cfg, err)
 				return rep, nil
 			}
 			return nil, fmt.Errorf("conformance: candidate: %w", err)
 		}
 		rep.Candidate = declared
+		if rep.Features, err = cfg.claims(declared); err != nil {
+			if candidatesFault(err) {
+				rep.candidateUnreadable(&cfg, err)
+				return rep, nil
+			}
+			return nil, err
+		}
 		if g := cfg.Golden; g != nil && g.Engine() == declared.Name {
 			return nil, fmt.Errorf("conformance: golden %s: it was made by the engine under test, which calls itself %q as well: "+
 				"an engine can't be held to itself (two builds of it are compared by exact mode)", g.Name(), declared.Name)
@@ -85,9 +100,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		var bad *engine.MalformedError
 		if errors.As(err, &bad) {
-			rep.candidateUnreadable(err)
+			rep.candidateUnreadable(&cfg, err)
 			return rep, nil
 		}
+		return nil, err
+	}
+	if err := cfg.checkSkips(reg, cases); err != nil {
 		return nil, err
 	}
 	evs, err := gatherAll(ctx, &cfg, checks, declared, cases)
@@ -124,9 +142,13 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 		return nil, err
 	}
 	rep.Power = append(rep.Power, rep.goldenPower(&cfg)...)
-	rep.Notes = append(rep.Notes, cfg.budgets().expired(time.Now())...)
-	rep.conclude()
-	return rep, nil
+	rep.Notes = append(rep.Notes, cfg.budgets().expired(cfg.now())...)
+	if cfg.Repeat != nil {
+		if err := rep.repeat(ctx, cfg, reg, len(cases)); err != nil {
+			return nil, err
+		}
+	}
+	return rep, rep.settle(checks, cfg.settling())
 }
 
 // runEvidence adds what concerns the run as a whole.
@@ -160,7 +182,7 @@ func selected(reg *Registry, only []string) ([]*Check, error) {
 	var out []*Check
 	for _, id := range only {
 		if reg.Lookup(id) == nil {
-			return nil, fmt.Errorf("conformance: no check named %q", id)
+			return nil, fmt.Errorf("conformance: no check named %q: want %s", id, checkNamed(reg, id))
 		}
 	}
 	for _, c := range reg.Checks() {
@@ -229,7 +251,11 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 			defer mu.Unlock()
 			done++
 			if cfg.Progress != nil {
-				cfg.Progress(done, len(cases), c.Name)
+				total := len(cases)
+				if cfg.Repeat != nil {
+					total *= 2
+				}
+				cfg.Progress(done, total, c.Name)
 			}
 			return nil
 		})
@@ -301,6 +327,10 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 			continue
 		}
 		for _, ev := range run.Cases {
+			if o := cfg.skipOf(c.ID, ev.Case.Name); o != nil && side == SideCandidate {
+				add(ev.Case.Name, side, *o)
+				continue
+			}
 			switch {
 			case side == SideReference && !ev.referenceJudged:
 				continue
@@ -323,6 +353,10 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 	if c.Across == nil || (side == SideCandidate && cfg.Candidate == nil) {
 		return
 	}
+	if o := cfg.skipOf(c.ID, "*"); o != nil && side == SideCandidate {
+		add("*", side, *o)
+		return
+	}
 	if o := c.Across(run); o != nil {
 		add("*", side, *o)
 	}
@@ -337,11 +371,12 @@ func (r *Report) unanswered(name string) bool {
 
 // candidateUnreadable is the verdict on a candidate whose description can't be
 // read: its fault, and nothing else can be said.
-func (r *Report) candidateUnreadable(err error) {
+func (r *Report) candidateUnreadable(cfg *Config, err error) {
 	o := answerError(err)
 	r.Checks = append(r.Checks, Result{ID: "ResidualShape", Case: "*", Side: SideCandidate, Level: Core,
 		Status: Error, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings})
 	kind := o.Kind
 	r.Kind = &kind
+	r.waive(cfg.Waivers, cfg.now())
 	r.conclude()
 }

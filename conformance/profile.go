@@ -24,6 +24,8 @@ type Profile struct {
 	Over [maxStride - 1][]Measure
 	// NormRatio has one entry per row: |c_i| / |r_i|.
 	NormRatio []float64
+	// Update has one entry per layer: |r_(n+1) - r_n| / |r_(n+1)|.
+	Update []float64
 	// Rescaled[i] is the factor by which row i is a rescaled right row, 0 when
 	// it is not one: direction right, scale wrong.
 	Rescaled []float64
@@ -202,6 +204,7 @@ func profileOf(ctx context.Context, t truth, cand [][]float64) (*Profile, error)
 	}
 	for n := range layers {
 		p.Local = append(p.Local, measure(n, 1))
+		p.Update = append(p.Update, distance(ref[n+1], ref[n])/metric.L2(ref[n+1]))
 	}
 	for n := range layers {
 		if !t.everywhere && !p.Local[n].Missing && p.Local[n].Ratio() < suspicious {

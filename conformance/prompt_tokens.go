@@ -39,7 +39,7 @@ func judgePromptTokens(ev *Evidence, _ Side) Outcome {
 	case got == nil:
 		return unsupported("the candidate was not handed ids, and did not tell those that it ran")
 	case ev.listsOwnCases && ev.NoText != "":
-		return unsupported("nothing to hold the candidate's own ids to: " + ev.NoText)
+		return unsupported(nothingToHold + ev.NoText)
 	case ev.listsOwnCases:
 		want, source = ev.TextIDs, "the model's tokenizer, on the case's text"
 	}
@@ -58,6 +58,10 @@ func judgePromptTokens(ev *Evidence, _ Side) Outcome {
 	f.Detail = fmt.Sprintf("%d ids, want %d; the first difference is at position %d%s", len(got), len(want), i, doubledHint(got, want, i))
 	return fail(KindInput, f)
 }
+
+// nothingToHold begins the reason where a candidate told its ids and no tokenizer can
+// say which they should be.
+const nothingToHold = "nothing to hold the candidate's own ids to: "
 
 // doubledHint names the classic.
 func doubledHint(got, want []int, i int) string {

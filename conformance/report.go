@@ -39,6 +39,9 @@ type CaseVerdict struct {
 	// Judged is false for a case that gave no values, with the reason.
 	Judged bool   `json:"judged"`
 	Reason string `json:"reason,omitempty"`
+	// Inputs is the FNV-1a 64 of the case's text and of its token ids, one after the
+	// other: a case of the same name that has others is another case.
+	Inputs string `json:"inputs,omitempty"`
 	// File is the file at fault, when one is.
 	File string `json:"file,omitempty"`
 	// Logits has one entry per output token; empty for a case whose logits were
@@ -76,6 +79,9 @@ type DepthRow struct {
 	Accumulated      Number `json:"accumulated"`
 	AccumulatedRatio Number `json:"accumulated_ratio"`
 	NormRatio        Number `json:"norm_ratio"`
+	// Update is what the reference's layer before this row adds, over the row: both
+	// norms. null for row 0.
+	Update *Number `json:"update,omitempty"`
 	// Local is the error that the layer before this row introduced, as a share
 	// of its update; null for row 0, which no layer wrote, and where a row can't
 	// be measured.
@@ -134,6 +140,10 @@ func depthOf(p *Profile, exact *ProbeProfile) []DepthRow {
 	for i, m := range p.Accumulated {
 		out[i] = DepthRow{Row: i, Probe: engine.RowProbe(i), Accumulated: Number(m.Got),
 			AccumulatedRatio: Number(m.Ratio()), NormRatio: Number(p.NormRatio[i])}
+		if i > 0 {
+			update := Number(p.Update[i-1])
+			out[i].Update = &update
+		}
 		if m.Missing {
 			out[i].Accumulated, out[i].AccumulatedRatio = Number(math.NaN()), Number(math.NaN())
 		}
@@ -227,10 +237,19 @@ type Report struct {
 	// Features is what the candidate claims to offer; null where it claims nothing
 	// in particular.
 	Features []Feature `json:"features,omitempty"`
-	// Waivers are those of the run, used or not.
-	Waivers []WaiverUse `json:"waivers,omitempty"`
+	// Waivers are those of the run, used or not; SourceWaived is true when Source and
+	// FirstBadRow are those of waived failures.
+	Waivers      []WaiverUse `json:"waivers,omitempty"`
+	SourceWaived bool        `json:"source_waived,omitempty"`
+	// Skips are what was left out on request.
+	Skips []CheckSkip `json:"skips,omitempty"`
 	// Baseline is null where the run was compared with no earlier one.
 	Baseline *BaselineInfo `json:"baseline,omitempty"`
+	// Repeat is null where the build was run once.
+	Repeat *RepeatInfo `json:"repeat,omitempty"`
+	// Ratchet says how a report that serves as a baseline was made from others, the
+	// earliest step first; empty for a run's own.
+	Ratchet []RatchetStep `json:"ratchet,omitempty"`
 	// Shard is null for a run of all cases.
 	Shard *ShardInfo `json:"shard,omitempty"`
 	Times *Times     `json:"times,omitempty"`

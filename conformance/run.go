@@ -47,6 +47,17 @@ func Run(t *testing.T, cfg Config) {
 	for _, n := range rep.NotJudged {
 		t.Logf("core check not judged: %s; would run with: %s", n.ID, n.WouldRun)
 	}
+	for _, w := range rep.Waivers {
+		if w.Problem != "" {
+			t.Errorf("waiver for %s, %s: %s", w.Check, w.Case, w.Problem)
+		}
+	}
+	if b := rep.Baseline; b != nil {
+		t.Logf("baseline %s: %d figures compared, %d worse, %d better; %s", b.Name, b.Compared, len(b.Regressions), len(b.Improvements), b.NoiseBasis)
+		for _, c := range b.Improvements {
+			t.Logf("better than the baseline: %s, %s %s: %s: %.4g, was %.4g", c.Check, c.Case, c.Probe, c.Metric, float64(c.After), float64(c.Before))
+		}
+	}
 	if rep.ReferenceFailed {
 		t.Errorf("the reference failed a check of its own: no verdict on a candidate can be trusted")
 	}
@@ -71,6 +82,14 @@ func reportCheck(t *testing.T, results []Result) {
 	judged := false
 	for _, r := range results {
 		judged = judged || r.Status.Judged() || r.Status == Error
+		if r.Waived != nil {
+			t.Logf("%s [%s, waived until %s]: %s", r.Case, r.Status, r.Waived.Expires, r.Waived.Reason)
+			continue
+		}
+		if r.Level == Provisional && r.Side == SideCandidate {
+			t.Logf("%s [%s]: %s %v", r.Case, r.Status, r.Reason, r.Findings)
+			continue
+		}
 		switch r.Status {
 		case Fail, Error:
 			t.Errorf("%s [%s, %s]: %s\nrule: %s", r.Case, r.Side, r.Status, r.Reason, r.Rule)

@@ -37,6 +37,9 @@ type EngineFile struct {
 	// What follows describes and is never judged. A value that is no string
 	// stands here, and in Extra, in its JSON form.
 	Version, DType, Weights, Activations, KVCache, Model, Probes string
+	// Features are what the side claims to offer; none is no claim. The names are
+	// package conformance's.
+	Features []string
 	// Extra holds the other keys, each with the bytes of its value.
 	Extra map[string]json.RawMessage
 }
@@ -90,6 +93,10 @@ func parseEngineFile(path string, data []byte) (EngineFile, error) {
 			e.Logits, err = s.oneOf(key, LogitsFloat32, LogitsInt32)
 			return err
 		}
+		if key == "features" {
+			e.Features, err = s.strings(key)
+			return err
+		}
 		dst := known[key]
 		if dst != nil && s.peek() == '"' {
 			*dst, err = s.str(key)
@@ -115,6 +122,20 @@ func parseEngineFile(path string, data []byte) (EngineFile, error) {
 		return EngineFile{}, err
 	}
 	return e, nil
+}
+
+// strings reads a list of strings; null is the same as no key.
+func (s *jsonScanner) strings(key string) ([]string, error) {
+	if s.null() {
+		return nil, nil
+	}
+	var out []string
+	err := s.array(key, func(i int) error {
+		v, err := s.str(fmt.Sprintf("%s[%d]", key, i))
+		out = append(out, v)
+		return err
+	})
+	return out, err
 }
 
 func setExtra(extra *map[string]json.RawMessage, key string, v json.RawMessage) {
@@ -181,6 +202,9 @@ func (e EngineFile) encode() ([]byte, error) {
 		if d[1] != "" {
 			w.str(d[0], d[1])
 		}
+	}
+	if len(e.Features) > 0 {
+		w.strs("features", e.Features)
 	}
 	w.extra(e.Extra)
 	data, err := w.finish("EngineFile")

@@ -36,6 +36,17 @@ func (w *jsonWriter) str(key, v string) {
 	w.raw(key, quoteJSON(v))
 }
 
+func (w *jsonWriter) strs(key string, v []string) {
+	quoted := make([]string, len(v))
+	for i, s := range v {
+		if !utf8.ValidString(s) {
+			w.err = fmt.Errorf("%s[%d] %q is not UTF-8", key, i, s)
+		}
+		quoted[i] = string(quoteJSON(s))
+	}
+	w.raw(key, []byte("["+strings.Join(quoted, ", ")+"]"))
+}
+
 func (w *jsonWriter) ints(key string, v []int) {
 	w.raw(key, []byte(strings.ReplaceAll(fmt.Sprint(v), " ", ", ")))
 }

@@ -42,7 +42,8 @@ type Info struct {
 	DType string `json:"dtype,omitempty"`
 	// Model is the side's own name for its checkpoint.
 	Model string `json:"model,omitempty"`
-	// Features are what the side claims to offer; nil where it claims nothing.
+	// Features are what the side claims to offer, as package conformance names them;
+	// none is no claim.
 	Features []string `json:"features,omitempty"`
 }
 

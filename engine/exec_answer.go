@@ -184,7 +184,7 @@ func infoOf(e dumpfmt.EngineFile) Info {
 	return Info{
 		Name: e.Name, Version: e.Version, Layers: e.Layers, Logits: e.Logits,
 		Weights: e.Weights, Activations: e.Activations, KVCache: e.KVCache,
-		DType: e.DType, Model: e.Model,
+		DType: e.DType, Model: e.Model, Features: e.Features,
 	}
 }
 

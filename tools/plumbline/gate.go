@@ -24,6 +24,14 @@ type gateFlags struct {
 	candidate, golden, prompts, report string
 	exact, partial, bisect, smoke      bool
 	program                            programFlags
+	waivers                            waiverFlags
+	skips                              skipFlags
+	baseline                           baselineFlags
+}
+
+// options are the groups of flags that have a file of their own.
+func (f *gateFlags) options() []gateOption {
+	return []gateOption{&f.waivers, &f.skips, &f.baseline}
 }
 
 func newGate(a *app) *cobra.Command {
@@ -49,6 +57,12 @@ have become.
 
 ` + programHelp + `
 
+` + waiversHelp + `
+
+` + skipsHelp + `
+
+` + baselineHelp + `
+
 --smoke first tests the way between the program and Plumbline on two fakes
 (plumbline selftest --help describes them); a program with --protocol that says
 "smoke":true is tested without being asked.
@@ -60,10 +74,16 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
   plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps --json --allow-partial
   plumbline gate --model ./m --golden ./ref --exec './engine --ids {ids} --layers {layers}' --layers f32
   plumbline gate --model ./m --prompts p.jsonl --protocol --exec 'python3 serve.py' --timeout 1m
+  plumbline gate --model ./m --candidate ./dumps --waivers waivers.json --skip 'StopRule=no stop ids yet'
+  plumbline gate --model ./m --candidate ./dumps --aa ./dumps-again --report out
+  plumbline gate --model ./m --candidate ./dumps --baseline out/report.json
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
   git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.gate(cmd, &f) },
+	}
+	for _, o := range f.options() {
+		o.register(cmd)
 	}
 	fl := cmd.Flags()
 	a.modelFlag(cmd, reference.Float32, judging())
@@ -79,7 +99,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	return cmd
 }
 
-func (a *app) gate(cmd *cobra.Command, f gateFlags) error {
+func (a *app) gate(cmd *cobra.Command, f *gateFlags) error {
 	err := a.gateRun(cmd, f)
 	if code := exitCode(err); f.bisect && (code == exitBroken || code == exitNotJudged) {
 		var e *exitError
@@ -91,7 +111,7 @@ func (a *app) gate(cmd *cobra.Command, f gateFlags) error {
 	return err
 }
 
-func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
+func (a *app) gateRun(cmd *cobra.Command, f *gateFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -100,9 +120,12 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 			return err
 		}
 	}
+	if err := eachOption(f.options(), func(o gateOption) error { return o.load(f) }); err != nil {
+		return err
+	}
 	rep, err := a.gateReport(cmd, f)
 	if err != nil {
-		return err
+		return f.waivers.named(err)
 	}
 	rep.Reproduce = a.reproduce(f)
 	return a.conclude(rep, f.partial, "report", f.report)
@@ -111,6 +134,9 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 // check refuses flags that mean nothing together.
 func (f *gateFlags) check(cmd *cobra.Command) error {
 	if err := f.program.check(cmd); err != nil {
+		return err
+	}
+	if err := eachOption(f.options(), func(o gateOption) error { return o.check(f) }); err != nil {
 		return err
 	}
 	switch {
@@ -132,7 +158,7 @@ func (f *gateFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, error) {
+func (a *app) gateReport(cmd *cobra.Command, f *gateFlags) (*conformance.Report, error) {
 	if f.exact {
 		if err := need([2]string{"golden", f.golden}); err != nil {
 			return nil, err
@@ -152,6 +178,7 @@ func (a *app) gateReport(cmd *cobra.Command, f gateFlags) (*conformance.Report, 
 			return nil, err
 		}
 	}
+	want.options = f.options()
 	if f.program.line == "" {
 		return a.evaluate(cmd.Context(), "gate", f.candidate, want)
 	}
@@ -195,6 +222,9 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 		}
 		bar.Step(name)
 	}
+	for _, o := range want.options {
+		o.apply(&cfg)
+	}
 	rep, err := conformance.Evaluate(ctx, cfg)
 	if bar != nil {
 		bar.End()
@@ -207,6 +237,8 @@ type wanted struct {
 	cases  []engine.Case
 	golden *golden.Set
 	inputs golden.Inputs // of a recording
+	// options change how it is judged.
+	options []gateOption
 }
 
 // openGolden reads a golden folder: its cases, and its float layer dumps.
@@ -236,7 +268,7 @@ func gateCode(c conformance.Conclusion, allowPartial bool) int {
 }
 
 // reproduce is the command that repeats the run.
-func (a *app) reproduce(f gateFlags) string {
+func (a *app) reproduce(f *gateFlags) string {
 	args := []string{"plumbline", "gate"}
 	if f.exact {
 		args = append(args, "--exact")
@@ -265,6 +297,9 @@ func (a *app) reproduce(f gateFlags) string {
 	}
 	if f.partial {
 		args = append(args, "--allow-partial")
+	}
+	for _, o := range f.options() {
+		args = append(args, o.args()...)
 	}
 	return shellJoin(args)
 }

@@ -19,6 +19,7 @@ import (
 // subcommands are the constructors, one file each. A new subcommand is one file
 // and one entry here.
 var subcommands = []func(*app) *cobra.Command{
+	newBaseline,
 	newBisect,
 	newCapture,
 	newDiff,

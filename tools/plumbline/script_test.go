@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 //	dumps DIR float|int8 NAME…  write a dump folder with a small case per name
 //	cut FILE N                  keep the first N bytes
 //	patch FILE OFFSET HEX       overwrite bytes
+//	waiver FILE CHECK CASE      write a waiver that holds for a month
 //	tensors DIR SHIFT [INV]     write the tensors of small.json, or INV, with values up to 2*SHIFT off
 //
 // $MODEL is the folder of the seeded checkpoint, which has no tokenizer, $TRAINED
@@ -63,7 +65,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(writeMoE(moe, true), writeMoE(bare, false))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors,
+			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors, "waiver": waiver,
 		},
 	})
 }
@@ -82,6 +84,12 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+func waiver(ts *testscript.TestScript, _ bool, args []string) {
+	month := time.Now().AddDate(0, 0, 30).Format(time.DateOnly)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), fmt.Appendf(nil, `{"waivers": [{"check": %q, "case": %q, "reason": "for a month", "expires": %q}]}`,
+		args[1], args[2], month), 0o666))
 }
 
 func cut(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-go/plumbline/engine"
+)
+
+// CheckSkip leaves a check of the candidate out on purpose. A Core check that is left out of
+// every case makes the verdict partial.
+type CheckSkip struct {
+	Check string `json:"check"`
+	// Case is one case, "*" the verdict over all of them; empty leaves the check out
+	// everywhere.
+	Case   string `json:"case,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// skipped begins the reason of a result that a CheckSkip made.
+const skipped = "skipped on request: "
+
+// covers reports whether the check is left out of the case.
+func (s CheckSkip) covers(id, name string) bool {
+	return s.Check == id && (s.Case == "" || s.Case == name)
+}
+
+// skipOf returns the outcome of a check that is left out of a case, nil for any other.
+func (c *Config) skipOf(id, name string) *Outcome {
+	for _, s := range c.Skip {
+		if s.covers(id, name) {
+			o := skip(skipped + s.Reason)
+			return &o
+		}
+	}
+	return nil
+}
+
+// checkSkips refuses what would leave out nothing, or what may not be left out.
+func (c *Config) checkSkips(reg *Registry, cases []engine.Case) error {
+	for i, s := range c.Skip {
+		bad := func(field, got, want string) error {
+			return fmt.Errorf("conformance: skips[%d].%s: got %s, want %s", i, field, got, want)
+		}
+		if want := candidateCheck(reg, s.Check); want != "" {
+			return bad("check", fmt.Sprintf("%q", s.Check), want)
+		}
+		if blank(s.Reason) {
+			return bad("reason", fmt.Sprintf("%q", s.Reason), "a reason")
+		}
+		if s.Case != "" && s.Case != "*" && !slices.ContainsFunc(cases, func(c engine.Case) bool { return c.Name == s.Case }) {
+			return bad("case", fmt.Sprintf("%q", s.Case), `a case of the run, "*" for the verdict over all cases, or nothing`)
+		}
+	}
+	return nil
+}
