@@ -76,9 +76,13 @@ type Config struct {
 	// Shard is which part of the cases is run; nil for all of them. See [Merge].
 	Shard *Shard
 	// Costs has seconds per case, and per part of the run that is no case's, as
-	// [Report.Costs] gives them from an earlier report: shards are balanced by them. A
-	// case that it lacks is taken for what its tokens suggest.
+	// [Report.Costs] gives them from an earlier report: shards are balanced by them, and
+	// all of one run have to be given the same. A case that it lacks is taken for what
+	// its tokens suggest.
 	Costs map[string]float64
+	// Power are further lines of the report's power: what the caller knows that the run
+	// can't show.
+	Power []string
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// Progress, if set, is told after each case how many of total are done.

@@ -114,7 +114,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			across:    plan.across(c),
 		})
 	}
-	if err := rep.verdicts(ctx, evs, cfg.budgets()); err != nil {
+	if err := rep.verdicts(ctx, evs, cfg.budgets(), cfg.Power); err != nil {
 		return nil, err
 	}
 	rep.Times = clock.times()
@@ -126,11 +126,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 
 // verdicts derives everything but the outcomes of the checks from what was gathered:
 // the same way in a run, and where shards of one are merged.
-func (r *Report) verdicts(ctx context.Context, evs []*Evidence, b Budgets) error {
+func (r *Report) verdicts(ctx context.Context, evs []*Evidence, b Budgets, power []string) error {
 	r.DepthBounds = depthBoundsOf(evs)
 	if err := r.localise(ctx, evs, b); err != nil {
 		return err
 	}
+	r.Power = append(r.Power, power...)
 	r.Notes = append(r.Notes, b.expired(time.Now())...)
 	r.conclude()
 	return nil

@@ -22,8 +22,8 @@ type ShardReport struct {
 
 // Merge joins the shards of one run to the report that the whole run would have given:
 // the same in every byte but for the times. No engine is asked again. Checks over all
-// cases are judged by the same code as in a run, and so by this build, which the shards
-// have to be of. registry is that of the run's Config; nil for Builtin.
+// cases are judged by the same code as in a run: that of this build, whose version the
+// shards have to be of. registry is that of the run's Config; nil for Builtin.
 //
 // The error says why the shards can't be joined: one is missing, there twice, of another
 // run, or of another version.
@@ -37,7 +37,7 @@ func Merge(shards []ShardReport, registry *Registry) (*Report, error) {
 	}
 	first := wires[0]
 	rep := newReport(first.Reproduce)
-	rep.Reference, rep.Candidate = first.Reference, first.Candidate
+	rep.Reference, rep.Candidate, rep.Tool = first.Reference, first.Candidate, first.Tool
 	var checks []*Check
 	for _, id := range first.Checks {
 		c := registry.Lookup(id)
@@ -71,7 +71,7 @@ func Merge(shards []ShardReport, registry *Registry) (*Report, error) {
 	for _, c := range checks {
 		rep.runCheck(c, run, judging{candidate: first.HasCandidate, judge: judgedElsewhere(c, outcomes), across: acrossShards(c, wires)})
 	}
-	return rep, rep.verdicts(context.Background(), evs, first.Budgets)
+	return rep, rep.verdicts(context.Background(), evs, first.Budgets, first.Power)
 }
 
 // casesOfShards are the cases in the run's order, and what was said of them.
@@ -224,10 +224,18 @@ func mergeable(s ShardReport) error {
 		return fmt.Errorf("merge: %s: schema_version: got %d, want %d", s.Name, r.SchemaVersion, SchemaVersion)
 	case r.Shard == nil:
 		return fmt.Errorf("merge: %s: got the report of a whole run, want a shard's", s.Name)
-	case r.Tool != Tool():
-		return fmt.Errorf("merge: %s: tool: got %s, want %s: shards are merged by the build that ran them", s.Name, describeTool(r.Tool), describeTool(Tool()))
+	case !mergesFor(Tool(), r.Tool):
+		return fmt.Errorf("merge: %s: tool: got %s, want what this program is, %s", s.Name, describeTool(r.Tool), describeTool(Tool()))
 	}
 	return nil
+}
+
+// mergesFor reports whether a build does with a shard's figures what the one that ran
+// it would have done. The programs are two where a test ran it: it knows no revision.
+// Another processor may round a sum otherwise.
+func mergesFor(self, ran ToolInfo) bool {
+	sameCode := self.Revision == ran.Revision && self.Modified == ran.Modified || self.Revision == "" || ran.Revision == ""
+	return self.Version == ran.Version && self.Arch == ran.Arch && sameCode
 }
 
 func describeTool(t ToolInfo) string {
@@ -247,6 +255,8 @@ func sameRun(a, b ShardReport) error {
 	switch {
 	case x.Shard.Total != y.Shard.Total:
 		return other("number of shards", y.Shard.Total, x.Shard.Total)
+	case x.Tool != y.Tool:
+		return other("tool", describeTool(y.Tool), describeTool(x.Tool))
 	case x.Candidate != y.Candidate:
 		return other("candidate", describeSide(y.Candidate), describeSide(x.Candidate))
 	case x.Reference != y.Reference:

@@ -30,10 +30,12 @@ func TestMergeTellsAMissingPart(t *testing.T) {
 				}
 			}
 		},
-		"an outcome":             func(w *conformance.Wire) { w.Cases[0].Outcomes = w.Cases[0].Outcomes[1:] },
-		"a profile":              func(w *conformance.Wire) { w.Cases[0].Profile = nil },
-		"probes":                 func(w *conformance.Wire) { w.Cases[0].Probes = nil },
-		"names of places":        func(w *conformance.Wire) { w.Cases[0].Places.Names = append(w.Cases[0].Places.Names, "blocks.3.attn_out") },
+		"an outcome": func(w *conformance.Wire) { w.Cases[0].Outcomes = w.Cases[0].Outcomes[1:] },
+		"a profile":  func(w *conformance.Wire) { w.Cases[0].Profile = nil },
+		"probes":     func(w *conformance.Wire) { w.Cases[0].Probes = nil },
+		"names of places": func(w *conformance.Wire) {
+			w.Cases[0].Places.Names = append(w.Cases[0].Places.Names, "blocks.3.attn_out")
+		},
 		"logits":                 func(w *conformance.Wire) { w.Cases[0].Logits = nil },
 		"the last bit of one id": func(w *conformance.Wire) { w.Cases[0].Logits.Offset[whole.Logits.WorstID] *= 1 + 1e-15 },
 		"the form of logits":     func(w *conformance.Wire) { w.Cases[0].Form = nil },
@@ -118,6 +120,8 @@ func TestMergeRefuses(t *testing.T) {
 		{"another model", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Reference.Model = "m2" })}, []string{"reference", "m2"}},
 		{"another schema", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.SchemaVersion = 1 })}, []string{"schema_version: got 1, want 2"}},
 		{"another tool", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Tool.Version = "v9" })}, []string{"tool", "v9"}},
+		{"another processor", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Tool.Arch = "vax" })}, []string{"tool", "/vax"}},
+		{"another compiler", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Tool.Go = "go9" })}, []string{"tool", "go9"}},
 		{"a whole run", []conformance.ShardReport{shards[0], shards[1], {Name: "whole", Report: whole}}, []string{"whole: got the report of a whole run"}},
 		{"half evidence", []conformance.ShardReport{shards[0], cut, shards[2]}, []string{"sha256", "half-written"}},
 		{"no evidence", []conformance.ShardReport{shards[0], empty, shards[2]}, []string{"no evidence"}},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -8,8 +9,17 @@ import (
 // Run runs the suite inside `go test`: one subtest per check, and a failure
 // unless the candidate conforms. A partial verdict fails too, unless
 // cfg.AllowPartial is set: what would make it whole is printed.
+//
+// With cfg.Shard it judges that part of the cases, and is skipped where that is none.
+// Where the test runner hands out test functions over the shards itself, it fails: see
+// [Shard].
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
+	if cfg.Shard != nil {
+		if err := AnnounceShard(os.Getenv); err != nil {
+			t.Fatal(err)
+		}
+	}
 	rep, err := Evaluate(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("the run itself broke: %v", err)
@@ -33,6 +43,9 @@ func Run(t *testing.T, cfg Config) {
 	}
 	if rep.ReferenceFailed {
 		t.Errorf("the reference failed a check of its own: no verdict on a candidate can be trusted")
+	}
+	if s := rep.Shard; s != nil && s.Cases == 0 && s.AllCases > 0 && rep.Conclusion != Fails {
+		t.Skipf("shard %d of %d has none of the run's %d cases", s.Index, s.Total, s.AllCases)
 	}
 	switch rep.Conclusion {
 	case Conforms:

@@ -32,6 +32,7 @@ type shardWire struct {
 	HasCandidate         bool
 	Golden               *GoldenInfo
 	Reproduce            string
+	Power                []string
 	Checks               []string
 	Arch                 engine.Arch
 	Budgets              Budgets
@@ -56,7 +57,7 @@ func (r *Report) keepEvidence(ctx context.Context, cfg *Config, plan *runPlan, e
 	w := shardWire{
 		Shard: ShardInfo{Index: s.Index, Total: s.Total, Plan: plan.hash, AllCases: len(plan.cases), Cases: len(evs)},
 		Tool:  r.Tool, Whole: evs == nil, Reference: r.Reference, Candidate: r.Candidate, HasCandidate: cfg.Candidate != nil, Golden: r.Golden,
-		Reproduce: cfg.Reproduce, Arch: cfg.Reference.Weights().Arch(), Budgets: cfg.budgets(),
+		Reproduce: cfg.Reproduce, Power: cfg.Power, Arch: cfg.Reference.Weights().Arch(), Budgets: cfg.budgets(),
 	}
 	if cfg.Cases != nil {
 		w.DecodeSteps = (&gatherer{cfg: cfg}).decodeSteps()

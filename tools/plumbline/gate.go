@@ -25,6 +25,7 @@ type gateFlags struct {
 	candidate, golden, prompts, report string
 	exact, partial, bisect, smoke      bool
 	program                            programFlags
+	shards                             shardFlags
 }
 
 func newGate(a *app) *cobra.Command {
@@ -53,6 +54,8 @@ have become.
 (plumbline selftest --help describes them); a program with --protocol that says
 "smoke":true is tested without being asked.
 
+` + shardHelp + `
+
 Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 2 the run itself broke; 3 nothing, or a Core check nowhere, could be judged.
 --allow-partial turns the latter half of 3 into 0, --git-bisect 2 and 3 into 125.`,
@@ -60,6 +63,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
   plumbline gate --model ./Qwen2.5-0.5B --candidate ./dumps --json --allow-partial
   plumbline gate --model ./m --golden ./ref --exec './engine --ids {ids} --layers {layers}' --layers f32
   plumbline gate --model ./m --prompts p.jsonl --protocol --exec 'python3 serve.py' --timeout 1m
+  plumbline gate --model ./m --candidate ./dumps --shard 0/4 --report ./reports/0
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
   git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
@@ -71,6 +75,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there, and that the reference is held to; with --exact, what the candidate must equal")
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")
 	f.program.register(cmd)
+	f.shards.register(cmd)
 	fl.BoolVar(&f.smoke, "smoke", false, "test the program on the two fakes before it is judged")
 	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json")
 	fl.BoolVar(&f.exact, "exact", false, "compare code by code with --golden, without a model")
@@ -96,31 +101,43 @@ func (a *app) gateRun(cmd *cobra.Command, f gateFlags) error {
 		return err
 	}
 	if f.report != "" {
-		if err := emptyOrNew(f.report); err != nil {
+		if err := emptyOrNew("report", f.report); err != nil {
 			return err
 		}
 	}
+	if err := a.openShard(cmd, &f); err != nil {
+		return err
+	}
+	a.wholeRun = a.reproduce(f)
 	rep, err := a.gateReport(cmd, f)
 	if err != nil {
 		return err
 	}
-	rep.Reproduce = a.reproduce(f)
+	rep.Reproduce = a.wholeRun + f.shards.args(a.shard)
 	if f.report != "" {
-		if err := writeReport(rep, f.report); err != nil {
+		if err := writeReport("report", rep, f.report); err != nil {
 			return err
 		}
 	}
+	return a.conclude(rep, f.partial)
+}
+
+// conclude prints a report, and ends the command as its conclusion says.
+func (a *app) conclude(rep *conformance.Report, partial bool) error {
 	if a.json {
 		if err := a.emitJSON(rep); err != nil {
 			return err
 		}
-	} else if err := a.emit(gateText(rep)); err != nil {
+	} else if err := a.emit(append(shardText(rep), gateText(rep)...)); err != nil {
 		return err
 	}
 	if rep.ReferenceFailed {
 		return errors.New("the reference failed a check of its own: no verdict can be trusted")
 	}
-	return exitWith(gateCode(rep.Conclusion, f.partial))
+	if emptyShard(rep) {
+		return nil
+	}
+	return exitWith(gateCode(rep.Conclusion, partial))
 }
 
 // check refuses flags that mean nothing together.
@@ -199,7 +216,8 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 		return nil, err
 	}
 	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden,
-		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch())}
+		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch()),
+		Power: want.power, Reproduce: a.wholeRun, Shard: a.shard, Costs: a.costs}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
@@ -218,6 +236,7 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 type wanted struct {
 	cases  []engine.Case
 	golden *golden.Set
+	power  []string // of the report, further lines
 }
 
 // openGolden reads a golden folder: its cases, and its float layer dumps.
@@ -281,23 +300,26 @@ func (a *app) reproduce(f gateFlags) string {
 }
 
 // emptyOrNew refuses a report folder that holds something.
-func emptyOrNew(dir string) error {
+func emptyOrNew(flag, dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("--report: %w", err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	case len(entries) > 0:
-		return fmt.Errorf("--report %s: got a folder with %d entries, want a new or empty one", dir, len(entries))
+		return fmt.Errorf("--%s %s: got a folder with %d entries, want a new or empty one", flag, dir, len(entries))
 	}
 	return nil
 }
 
-func writeReport(rep *conformance.Report, dir string) error {
+func writeReport(flag string, rep *conformance.Report, dir string) error {
+	if err := writeEvidence(rep, dir); err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
 	f, err := dumpfmt.Create(filepath.Join(dir, "report.json"), dumpfmt.WriteOptions{})
 	if err != nil {
-		return fmt.Errorf("--report: %w", err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
 	if err := rep.WriteJSON(f); err != nil {
 		return errors.Join(err, f.Abort())

@@ -27,6 +27,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newLayers,
 	newLogits,
 	newMargins,
+	newMerge,
 	newSelftest,
 	newTargets,
 	newTrace,
@@ -45,6 +46,8 @@ type app struct {
 	dtype          string
 	dtypes         []reference.DType // what --dtype takes
 	overwrite      bool              // see overwriteFlag
+
+	shardOf // see shardFlags
 
 	// What was opened of the model, see checkpoint and text.
 	ckpt  *reference.Checkpoint

@@ -201,7 +201,7 @@ func (t *tracing) check() error {
 		return err
 	}
 	if f.report != "" {
-		if err := emptyOrNew(f.report); err != nil {
+		if err := emptyOrNew("report", f.report); err != nil {
 			return err
 		}
 		if err := apartPaths(f.output, f.report); err != nil {
