@@ -27,8 +27,9 @@ const (
 const (
 	caseOverhead  = 40  // an output is decoded whatever the prompt
 	closelyFactor = 3.0 // the reference is run again in other ways
-	tokensPerPart = 250
 )
+
+var partTokens = map[runPart]float64{partAttention: 15, partTeacher: 15, partRoutes: 150, partTrace: 10, partProvenance: 2}
 
 // costsOf takes recorded costs, and estimates what they lack from those that there are.
 func costsOf(cfg *Config, checks []*Check, p *runPlan) planCosts {
@@ -62,7 +63,7 @@ func costsOf(cfg *Config, checks []*Check, p *runPlan) planCosts {
 	}
 	for _, part := range runParts {
 		if part.asked(cfg, checks) {
-			out.parts[part] = cost(string(part), tokensPerPart)
+			out.parts[part] = cost(string(part), partTokens[part])
 		}
 	}
 	return out
