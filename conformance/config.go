@@ -92,6 +92,16 @@ type Config struct {
 	// judged by, and nil for none.
 	Routes *Routes
 	Trace  *Trace
+	// Shard is which part of the cases is run; nil for all of them. See [Merge].
+	Shard *Shard
+	// Costs has seconds per case, and per part of the run that is no case's, as
+	// [Report.Costs] gives them from an earlier report: shards are balanced by them, and
+	// all of one run have to be given the same. A case that it lacks is taken for what
+	// its tokens suggest.
+	Costs map[string]float64
+	// Power are further lines of the report's power: what the caller knows that the run
+	// can't show.
+	Power []string
 	// Reproduce is the command that repeats the run, for the report.
 	Reproduce string
 	// ReportJSON is a file, by an absolute path, that Run writes the report to, and

@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // embeddingTable is the Hugging Face name of the embedding table.
@@ -37,12 +39,16 @@ func judges(ref engine.Info) error {
 	return fmt.Errorf("conformance: Config.Reference: got dtype %q, want float32 or float64: bounds are measured between the two", ref.DType)
 }
 
-func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
-	rep := &Report{
-		SchemaVersion: SchemaVersion, Conclusion: NothingJudged, Reproduce: cfg.Reproduce,
+func newReport(reproduce string) *Report {
+	return &Report{
+		SchemaVersion: SchemaVersion, Conclusion: NothingJudged, Reproduce: reproduce,
 		Power: []string{}, Sources: []engine.Probe{}, Checks: []Result{}, Cases: map[string]CaseVerdict{},
 		Tool: Tool(), About: []CheckInfo{},
 	}
+}
+
+func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
+	rep := newReport(cfg.Reproduce)
 	if cfg.Reference == nil {
 		if cfg.Candidate == nil {
 			rep.conclude() // an empty Config judges nothing
@@ -74,16 +80,14 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if cfg.Candidate != nil {
 		if declared, err = cfg.Candidate.Info(ctx); err != nil {
 			if candidatesFault(err) {
-				rep.candidateUnreadable(&cfg, err)
-				return rep, nil
+				return rep.candidateUnreadable(&cfg, checks, err)
 			}
 			return nil, fmt.Errorf("conformance: candidate: %w", err)
 		}
 		rep.Candidate = declared
 		if rep.Features, err = cfg.claims(declared); err != nil {
 			if candidatesFault(err) {
-				rep.candidateUnreadable(&cfg, err)
-				return rep, nil
+				return rep.candidateUnreadable(&cfg, checks, err)
 			}
 			return nil, err
 		}
@@ -100,60 +104,116 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	if err != nil {
 		var bad *engine.MalformedError
 		if errors.As(err, &bad) {
-			rep.candidateUnreadable(&cfg, err)
-			return rep, nil
+			return rep.candidateUnreadable(&cfg, checks, err)
 		}
 		return nil, err
 	}
 	if err := cfg.checkSkips(reg, cases); err != nil {
 		return nil, err
 	}
-	evs, err := gatherAll(ctx, &cfg, checks, declared, cases)
+	if cfg.Shard != nil && cfg.Repeat != nil {
+		return nil, errors.New("conformance: Config.Repeat: got a second run in a shard, want it in a run of all cases: noise is measured over them together")
+	}
+	plan, err := planOf(&cfg, checks, rep, cases)
 	if err != nil {
 		return nil, err
 	}
-	run := runEvidence(&cfg, evs)
-	if run.Attention, err = attentionEvidence(ctx, &cfg, checks); err != nil {
+	clock := newStopwatch()
+	evs, err := gatherAll(ctx, &cfg, checks, declared, plan, clock)
+	if err != nil {
 		return nil, err
 	}
-	if run.Teacher, err = teacherEvidence(ctx, &cfg, checks); err != nil {
+	run, err := runEvidence(ctx, &cfg, checks, plan, evs, clock)
+	if err != nil {
 		return nil, err
 	}
-	if run.Routes, err = routeEvidence(ctx, &cfg, checks); err != nil {
-		return nil, err
-	}
-	if run.Trace, err = traceEvidence(ctx, &cfg, checks); err != nil {
-		return nil, err
-	}
-	rep.DepthBounds = depthBoundsOf(evs)
 	rep.RouteMargins = routeMargins(run)
-	if g := cfg.Golden; g != nil {
-		rep.Golden = &GoldenInfo{Name: g.Name(), Engine: g.Engine(), Cases: len(evs)}
-		for _, ev := range evs {
-			if !g.Has(ev.Case.Name) {
-				rep.Golden.Cases--
-			}
+	rep.Golden = goldenInfo(cfg.Golden, evs)
+	for _, c := range checks {
+		rep.runCheck(c, run, judging{
+			candidate: cfg.Candidate != nil,
+			judge:     func(ev *Evidence, side Side) (Outcome, bool) { return rep.outcome(&cfg, c, ev, side) },
+			across:    unlessSkipped(cfg.Skip, c, plan.across(c)),
+		})
+	}
+	if err := rep.locateFaults(ctx, evs, cfg.budgets(), said{golden: cfg.ownRecording(rep.Reference.Name), power: cfg.Power, today: cfg.now()}); err != nil {
+		return nil, err
+	}
+	if plan.shard != nil {
+		if err := rep.keepEvidence(ctx, &cfg, plan, evs); err != nil { // before anything else is made of it
+			return nil, err
 		}
 	}
-	for _, c := range checks {
-		rep.runCheck(c, run, cfg)
-	}
-	if err := rep.localise(ctx, evs, cfg.budgets()); err != nil {
-		return nil, err
-	}
-	rep.Power = append(rep.Power, rep.goldenPower(&cfg)...)
-	rep.Notes = append(rep.Notes, cfg.budgets().expired(cfg.now())...)
 	if cfg.Repeat != nil {
 		if err := rep.repeat(ctx, cfg, reg, len(cases)); err != nil {
 			return nil, err
 		}
 	}
+	rep.Times = clock.times()
 	return rep, rep.settle(checks, cfg.settling())
 }
 
-// runEvidence adds what concerns the run as a whole.
-func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
+// said is what a report says beside what was found.
+type said struct {
+	// golden is the name of a golden that is the reference's own recording, else empty.
+	golden string
+	// power are further lines of the report's power.
+	power []string
+	today time.Time
+}
+
+// locateFaults derives everything but the outcomes of the checks from what was gathered:
+// the same way in a run, and where shards of one are merged.
+func (r *Report) locateFaults(ctx context.Context, evs []*Evidence, b Budgets, s said) error {
+	r.DepthBounds = depthBoundsOf(evs)
+	if err := r.localise(ctx, evs, b); err != nil {
+		return err
+	}
+	r.Power = append(r.Power, r.goldenPower(s.golden)...)
+	r.Power = append(r.Power, s.power...)
+	r.Notes = append(r.Notes, b.expired(s.today)...)
+	return nil
+}
+
+func goldenInfo(g *golden.Set, evs []*Evidence) *GoldenInfo {
+	if g == nil {
+		return nil
+	}
+	out := &GoldenInfo{Name: g.Name(), Engine: g.Engine(), Cases: len(evs)}
+	for _, ev := range evs {
+		if !g.Has(ev.Case.Name) {
+			out.Cases--
+		}
+	}
+	return out
+}
+
+// runEvidence adds what concerns the run as a whole, as far as it is this run's part.
+func runEvidence(ctx context.Context, cfg *Config, checks []*Check, plan *runPlan, evs []*Evidence, clock *stopwatch) (*RunEvidence, error) {
 	run := &RunEvidence{Cases: evs, Budgets: cfg.budgets()}
+	var err error
+	gather := map[runPart]func() error{
+		partAttention:  func() error { run.Attention, err = attentionEvidence(ctx, cfg, checks); return err },
+		partTeacher:    func() error { run.Teacher, err = teacherEvidence(ctx, cfg, checks); return err },
+		partRoutes:     func() error { run.Routes, err = routeEvidence(ctx, cfg, checks); return err },
+		partTrace:      func() error { run.Trace, err = traceEvidence(ctx, cfg, checks); return err },
+		partProvenance: func() error { run.provenance(cfg, plan.cases); return nil },
+	}
+	for _, part := range runParts {
+		if !plan.does(part) {
+			continue
+		}
+		stop := clock.ofPart(part)
+		if err := gather[part](); err != nil {
+			return nil, err
+		}
+		stop()
+	}
+	return run, nil
+}
+
+// provenance holds the recordings of the run to their manifests.
+func (run *RunEvidence) provenance(cfg *Config, cases []engine.Case) {
 	if t := cfg.Teacher; t != nil && t.Golden != nil && t.Checkpoint != nil {
 		run.HasGolden = true
 		run.GoldenProblems = t.Golden.Verify(t.Checkpoint, t.Plan)
@@ -162,16 +222,15 @@ func runEvidence(cfg *Config, evs []*Evidence) *RunEvidence {
 		run.GoldenProblems = append(run.GoldenProblems, r.verify(&run.HasGolden)...)
 	}
 	if cfg.Golden == nil || cfg.GoldenInputs.Checkpoint == nil {
-		return run
+		return
 	}
 	run.HasGolden = true
 	run.GoldenProblems = append(run.GoldenProblems, cfg.Golden.Verify(cfg.GoldenInputs)...)
-	for _, ev := range evs {
-		if !cfg.Golden.Has(ev.Case.Name) {
-			run.WithoutGolden = append(run.WithoutGolden, ev.Case.Name)
+	for _, c := range cases {
+		if !cfg.Golden.Has(c.Name) {
+			run.WithoutGolden = append(run.WithoutGolden, c.Name)
 		}
 	}
-	return run
 }
 
 // selected returns the checks to run, in registry order.
@@ -203,19 +262,12 @@ func casesOf(ctx context.Context, cfg Config) ([]engine.Case, error) {
 	return nil, nil
 }
 
-// gatherAll collects the evidence of all cases, on as many cores as there are:
+// gatherAll collects the evidence of this run's cases, on as many cores as there are:
 // a case is independent of the others.
-func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engine.Info, cases []engine.Case) ([]*Evidence, error) {
+func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engine.Info, plan *runPlan, clock *stopwatch) ([]*Evidence, error) {
 	g := &gatherer{cfg: cfg, budgets: cfg.budgets(), declared: declared,
 		shadow: sync.OnceValues(cfg.Reference.Float64), single: sync.OnceValues(cfg.Reference.Float32)}
-	for _, c := range checks {
-		if c.judges(SideReference) {
-			g.refNeeds |= c.Needs &^ ofTheRun
-		}
-		if c.judges(SideCandidate) || c.judges(SideSuite) {
-			g.needs |= c.Needs &^ ofTheRun
-		}
-	}
+	g.needs, g.refNeeds = needsOf(checks)
 	table, err := cfg.Reference.Weights().Tensor(embeddingTable)
 	if err != nil {
 		return nil, fmt.Errorf("conformance: %w", err)
@@ -223,30 +275,28 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	for _, x := range table.Data {
 		g.tableMax = max(g.tableMax, math.Abs(float64(x)))
 	}
-	refCases := cfg.ReferenceCases
-	switch {
-	case g.refNeeds == 0:
-		refCases = 0
-	case refCases < 0:
-		refCases = len(cases)
-	case refCases == 0:
-		refCases = 1
+	own := plan.own()
+	cases := make([]engine.Case, len(own))
+	place := map[int]int{} // in own, by the place in the plan
+	for k, i := range own {
+		cases[k], place[i] = plan.cases[i], k
 	}
-	judgeRef := powerful(cases, refCases)
-	evs := make([]*Evidence, len(cases))
+	evs := make([]*Evidence, len(own))
 	var mu sync.Mutex
 	done := 0
 	parent := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, i := range longestFirst(cases) {
-		c := cases[i]
+	for _, k := range longestFirst(cases) {
+		c := cases[k]
 		group.Go(func() error {
-			ev, err := g.gather(ctx, c, judgeRef[i])
+			stop := clock.ofCase(c.Name)
+			ev, err := g.gather(ctx, c, plan.closely[own[k]])
 			if err != nil {
 				return err
 			}
-			evs[i] = ev
+			stop()
+			evs[k] = ev
 			mu.Lock()
 			defer mu.Unlock()
 			done++
@@ -263,23 +313,39 @@ func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engin
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	stop := clock.ofPart(partPrefixes)
 	if err := g.prefixes(parent, evs); err != nil {
 		return nil, err
 	}
-	budget := 0
-	for _, ev := range evs {
-		budget = max(budget, len(ev.OutputIDs))
-	}
+	stop()
+	asked := 0
 	if cfg.Cases != nil {
-		budget = g.decodeSteps() // it was asked for
+		asked = g.decodeSteps()
+	}
+	setDecodeBudgets(evs, asked)
+	var together []*Evidence
+	for _, i := range plan.together {
+		if k, ok := place[i]; ok {
+			together = append(together, evs[k])
+		}
+	}
+	stop = clock.ofPart(partBatches)
+	defer stop()
+	return evs, g.batches(parent, together)
+}
+
+// setDecodeBudgets says how many tokens an output has that nothing ends: asked, or
+// where the candidate chose that itself (0), as many as the longest has.
+func setDecodeBudgets(evs []*Evidence, asked int) {
+	budget := asked
+	if budget == 0 {
+		for _, ev := range evs {
+			budget = max(budget, len(ev.OutputIDs))
+		}
 	}
 	for _, ev := range evs {
-		ev.decodeBudget = g.within(ev, budget)
+		ev.decodeBudget = ev.within(budget)
 	}
-	if g.refNeeds&NeedBatches != 0 {
-		return evs, g.batches(parent, evs)
-	}
-	return evs, nil
 }
 
 // longestFirst is the order in which the cases are run: the last one to start
@@ -312,8 +378,19 @@ func powerful(cases []engine.Case, n int) []bool {
 	return out
 }
 
-// runCheck judges one check on every case and side, and over all cases.
-func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
+// judging is where outcomes come from: from the evidence in a run, from the shards
+// where they are merged.
+type judging struct {
+	// candidate is true when there is one.
+	candidate bool
+	// judge gives the outcome on one case; false where there is none.
+	judge func(ev *Evidence, side Side) (Outcome, bool)
+	// across gives the outcome over all cases, nil where there is none.
+	across func(run *RunEvidence) *Outcome
+}
+
+// runCheck adds what a check says of every case and side, and over all cases.
+func (r *Report) runCheck(c *Check, run *RunEvidence, from judging) {
 	add := func(name string, side Side, o Outcome) {
 		res := Result{ID: c.ID, Case: name, Side: side, Level: c.Level,
 			Status: o.Status, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings}
@@ -323,43 +400,49 @@ func (r *Report) runCheck(c *Check, run *RunEvidence, cfg Config) {
 		r.Checks = append(r.Checks, res)
 	}
 	for _, side := range c.Sides {
-		if side == SideSuite || c.Judge == nil || (side == SideCandidate && cfg.Candidate == nil) {
+		if side == SideSuite || c.Judge == nil || (side == SideCandidate && !from.candidate) {
 			continue
 		}
 		for _, ev := range run.Cases {
-			if o := cfg.skipOf(c.ID, ev.Case.Name); o != nil && side == SideCandidate {
-				add(ev.Case.Name, side, *o)
-				continue
-			}
-			switch {
-			case side == SideReference && !ev.referenceJudged:
-				continue
-			case side == SideCandidate && ev.CandidateErr != nil && r.unanswered(ev.Case.Name):
-				add(ev.Case.Name, side, skip("no readable answer to this case"))
-			case side == SideCandidate && ev.CandidateErr != nil: // said once, by the first check
-				add(ev.Case.Name, side, answerError(ev.CandidateErr))
-			default:
-				add(ev.Case.Name, side, c.Judge(ev, side))
+			if o, ok := from.judge(ev, side); ok {
+				add(ev.Case.Name, side, o)
 			}
 		}
 	}
-	side := SideReference
-	if c.judges(SideCandidate) {
-		side = SideCandidate
-	}
-	if c.judges(SideSuite) {
-		side = SideSuite
-	}
-	if c.Across == nil || (side == SideCandidate && cfg.Candidate == nil) {
+	side := acrossSide(c)
+	if from.across == nil || (side == SideCandidate && !from.candidate) {
 		return
 	}
-	if o := cfg.skipOf(c.ID, "*"); o != nil && side == SideCandidate {
-		add("*", side, *o)
-		return
-	}
-	if o := c.Across(run); o != nil {
+	if o := from.across(run); o != nil {
 		add("*", side, *o)
 	}
+}
+
+// acrossSide is whom a check judges over all cases.
+func acrossSide(c *Check) Side {
+	switch {
+	case c.judges(SideSuite):
+		return SideSuite
+	case c.judges(SideCandidate):
+		return SideCandidate
+	}
+	return SideReference
+}
+
+// outcome is what a check says of a case; false for one that it doesn't look at.
+func (r *Report) outcome(cfg *Config, c *Check, ev *Evidence, side Side) (Outcome, bool) {
+	if o := skipOf(cfg.Skip, c.ID, ev.Case.Name); o != nil && side == SideCandidate {
+		return *o, true
+	}
+	switch {
+	case side == SideReference && !ev.referenceJudged:
+		return Outcome{}, false
+	case side == SideCandidate && ev.CandidateErr != nil && r.unanswered(ev.Case.Name):
+		return skip("no readable answer to this case"), true
+	case side == SideCandidate && ev.CandidateErr != nil: // said once, by the first check
+		return answerError(ev.CandidateErr), true
+	}
+	return c.Judge(ev, side), true
 }
 
 // unanswered reports whether the case's missing answer was reported already.
@@ -371,12 +454,22 @@ func (r *Report) unanswered(name string) bool {
 
 // candidateUnreadable is the verdict on a candidate whose description can't be
 // read: its fault, and nothing else can be said.
-func (r *Report) candidateUnreadable(cfg *Config, err error) {
+func (r *Report) candidateUnreadable(cfg *Config, checks []*Check, err error) (*Report, error) {
 	o := answerError(err)
 	r.Checks = append(r.Checks, Result{ID: "ResidualShape", Case: "*", Side: SideCandidate, Level: Core,
 		Status: Error, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings})
 	kind := o.Kind
 	r.Kind = &kind
+	if cfg.Shard != nil {
+		plan, err := planOf(cfg, checks, r, nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.keepEvidence(context.Background(), cfg, plan, nil); err != nil {
+			return nil, err
+		}
+	}
 	r.waive(cfg.Waivers, cfg.now())
 	r.conclude()
+	return r, nil
 }

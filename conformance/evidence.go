@@ -100,6 +100,9 @@ type Evidence struct {
 	// trace is the run that Profile was measured from, yard are the yardstick's rows.
 	trace engine.Trace
 	yard  [][]float64
+	// found is set where the evidence was gathered in another process, and so has no
+	// engine: what was seen there.
+	found *foundElsewhere
 }
 
 // RunEvidence is what the checks over a whole run look at.

@@ -64,7 +64,7 @@ func (g *gatherer) gather(ctx context.Context, c engine.Case, closely bool) (*Ev
 	if !judgeReference && ev.Candidate == nil && ev.LogitForm == nil && ev.Places == nil {
 		return ev, nil
 	}
-	if err := g.idsUsable(ev); err != nil {
+	if err := idsUsable(ev.Arch, ev.Case); err != nil {
 		if g.cfg.Candidate == nil || g.cfg.Cases != nil {
 			return nil, err // the caller's prompts, not the candidate's
 		}
@@ -145,19 +145,20 @@ func (g *gatherer) text(ev *Evidence) {
 	}
 }
 
-func (g *gatherer) idsUsable(ev *Evidence) error {
-	if len(ev.Case.TokenIDs) == 0 {
-		return fmt.Errorf("conformance: case %s: no token ids", ev.Case.Name)
+// idsUsable refuses a case whose ids a model can't run.
+func idsUsable(a engine.Arch, c engine.Case) error {
+	if len(c.TokenIDs) == 0 {
+		return fmt.Errorf("conformance: case %s: no token ids", c.Name)
 	}
-	for i, id := range ev.Case.TokenIDs {
-		if id < 0 || id >= ev.Arch.Vocab {
+	for i, id := range c.TokenIDs {
+		if id < 0 || id >= a.Vocab {
 			return fmt.Errorf("conformance: case %s: token_ids[%d]: got %d, want 0 <= id < %d (the model's vocabulary)",
-				ev.Case.Name, i, id, ev.Arch.Vocab)
+				c.Name, i, id, a.Vocab)
 		}
 	}
-	if m := ev.Arch.MaxPositions; m > 0 && len(ev.Case.TokenIDs) > m {
+	if m := a.MaxPositions; m > 0 && len(c.TokenIDs) > m {
 		return fmt.Errorf("conformance: case %s: token_ids: got %d, want at most %d (the model's positions)",
-			ev.Case.Name, len(ev.Case.TokenIDs), m)
+			c.Name, len(c.TokenIDs), m)
 	}
 	return nil
 }

@@ -59,13 +59,12 @@ func (g *gatherer) chunks(ctx context.Context, ev *Evidence) error {
 // batchSize is how many sequences share a batch.
 const batchSize = 3
 
-// batches runs a few cases together: as one batch, as one in another order, and
-// one after the other on one engine.
-func (g *gatherer) batches(ctx context.Context, evs []*Evidence) error {
+// batches runs the cases that the plan puts together: as one batch, as one in another
+// order, and one after the other on one engine.
+func (g *gatherer) batches(ctx context.Context, planned []*Evidence) error {
 	var together []*Evidence
-	for _, ev := range evs {
-		unequal := !slices.ContainsFunc(together, func(o *Evidence) bool { return len(o.Case.TokenIDs) == len(ev.Case.TokenIDs) })
-		if ev.referenceJudged && ev.Decode != nil && ev.Decode.Noise != nil && unequal && len(together) < batchSize {
+	for _, ev := range planned {
+		if ev.referenceJudged && ev.Decode != nil && ev.Decode.Noise != nil {
 			together = append(together, ev)
 		}
 	}

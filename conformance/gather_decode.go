@@ -242,10 +242,10 @@ func (g *gatherer) stops(ctx context.Context, ev *Evidence, stop []int) error {
 
 // room is how many tokens the reference decodes: what is asked for, as far as
 // the model has positions.
-func (g *gatherer) room(ev *Evidence) int { return g.within(ev, g.decodeSteps()) }
+func (g *gatherer) room(ev *Evidence) int { return ev.within(g.decodeSteps()) }
 
 // within is n tokens, as far as the model has positions for them.
-func (g *gatherer) within(ev *Evidence, n int) int {
+func (ev *Evidence) within(n int) int {
 	if m := ev.Arch.MaxPositions; m > 0 {
 		n = min(n, m-len(ev.Case.TokenIDs)+1)
 	}

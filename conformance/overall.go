@@ -108,6 +108,9 @@ func sourcesOf(picked Locus, all []Locus) []engine.Probe {
 
 // locateOne locates within one case.
 func locateOne(ev *Evidence, b Budgets) caseLocus {
+	if ev.found != nil {
+		return ev.found.locus
+	}
 	l := caseLocus{form: Locus{Row: -1}, value: Locus{Row: -1}}
 	if ev.Candidate != nil && ev.Reference != nil {
 		if row, what := badRowOf(ev); row >= 0 {

@@ -54,11 +54,19 @@ func power(evs []*Evidence) []string {
 	return out
 }
 
+// ownRecording is the name of a golden that the reference itself recorded, empty for any
+// other.
+func (c *Config) ownRecording(reference string) string {
+	if c.Golden == nil || !c.Golden.ShowsChangeOnly(reference) {
+		return ""
+	}
+	return c.Golden.Name()
+}
+
 // goldenPower says of a golden that the reference itself recorded what it is worth, and
 // whether it still has the recorded bits.
-func (r *Report) goldenPower(cfg *Config) []string {
-	g := cfg.Golden
-	if g == nil || !g.ShowsChangeOnly(r.Reference.Name) {
+func (r *Report) goldenPower(name string) []string {
+	if name == "" {
 		return nil
 	}
 	rows, changed := 0, 0
@@ -74,7 +82,7 @@ func (r *Report) goldenPower(cfg *Config) []string {
 		}
 	}
 	return []string{fmt.Sprintf("golden %s is this reference's own recording: it shows change, not truth; "+
-		"of %d rows that passed %d have other values than recorded", g.Name(), rows, changed)}
+		"of %d rows that passed %d have other values than recorded", name, rows, changed)}
 }
 
 // sensitivity is the smallest local error that is out of budget, as a share of

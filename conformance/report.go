@@ -253,6 +253,9 @@ type Report struct {
 	// Shard is null for a run of all cases.
 	Shard *ShardInfo `json:"shard,omitempty"`
 	Times *Times     `json:"times,omitempty"`
+
+	// evidence is what merging needs of a shard.
+	evidence []byte
 }
 
 // WriteJSON writes the report as one indented JSON object.

@@ -113,6 +113,8 @@ type Times struct {
 	Seconds Number `json:"seconds"`
 	// Cases is the time that each case's evidence took, in seconds.
 	Cases map[string]Number `json:"cases,omitempty"`
+	// Run is the same for work that is no case's, such as "*attention".
+	Run map[string]Number `json:"run,omitempty"`
 }
 
 // ShardInfo says which part of the cases a report is of.
@@ -123,8 +125,15 @@ type ShardInfo struct {
 	// Plan is a hash over all cases of the run and their distribution: shards of one
 	// run have the same.
 	Plan string `json:"plan"`
-	// AllCases is how many cases the whole run has.
+	// AllCases is how many cases the whole run has, Cases how many of them are this
+	// shard's.
 	AllCases int `json:"all_cases"`
+	Cases    int `json:"cases"`
+	// Parts are the work that is no case's and that this shard did, such as
+	// "*attention".
+	Parts []string `json:"parts,omitempty"`
+	// Evidence is the SHA-256 of the file that merging needs beside the report.
+	Evidence string `json:"evidence"`
 }
 
 // Waiver accepts a failure for a while. It names what it is for as closely as it can.

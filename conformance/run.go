@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -13,11 +14,18 @@ import (
 // [ReportEnv] names, whatever the verdict: `plumbline report` makes Markdown, JUnit and
 // HTML of it. A report that can't be written fails the test. The go command doesn't run a
 // test again whose inputs are the same: -count=1 makes it.
+//
+// With cfg.Shard it judges that part of the cases, and is skipped where that is none.
+// Where the test runner hands out test functions over the shards itself, it fails: see
+// [Shard].
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	paths, err := reportPaths(&cfg, t.Name())
 	if err == nil {
 		err = clearReports(paths)
+	}
+	if err == nil && cfg.Shard != nil {
+		err = AnnounceShard(os.Getenv)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +68,9 @@ func Run(t *testing.T, cfg Config) {
 	}
 	if rep.ReferenceFailed {
 		t.Errorf("the reference failed a check of its own: no verdict on a candidate can be trusted")
+	}
+	if s := rep.Shard; s != nil && s.Cases == 0 && s.AllCases > 0 && rep.Conclusion != Fails {
+		t.Skipf("shard %d of %d has none of the run's %d cases", s.Index, s.Total, s.AllCases)
 	}
 	switch rep.Conclusion {
 	case Conforms:

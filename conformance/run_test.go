@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +50,17 @@ func TestRunInAClient(t *testing.T) {
 		cfg.Reference, err = m.Reference(cfg.Reference, nil, -1)
 		require.NoError(t, err)
 	}
+	if strings.HasPrefix(scenario, "shard") {
+		var err error
+		cfg.Shard, err = conformance.ShardFromEnv(os.Getenv)
+		require.NoError(t, err)
+		require.NotNil(t, cfg.Shard)
+	}
+	if scenario == "shard-faulty" {
+		var err error
+		cfg, err = cfg.Mutants(cfg, conformance.Control{Mutant: "layer-skipped", Side: conformance.SideCandidate, Layer: 17})
+		require.NoError(t, err)
+	}
 	conformance.Run(t, cfg)
 }
 
@@ -72,10 +85,24 @@ func TestRun(t *testing.T) {
 		{"faulty", false, []string{"--- FAIL: TestRunInAClient/LocalError", "blocks.17.resid_post", "first bad row: 18", "rule: "}},
 		{"faulty-reference", false, []string{"the reference failed a check of its own", "--- FAIL: TestRunInAClient/InteriorRowOracle"}},
 		{"empty", false, []string{"conclusion: nothing judged"}},
+		{"shard", true, []string{"--- PASS: TestRunInAClient/LocalError"}},
+		{"shard-empty", true, []string{"--- SKIP: TestRunInAClient", "shard 6 of 7 has none of the run's 5 cases"}},
+		{"shard-faulty", false, []string{"--- FAIL: TestRunInAClient/LocalError"}},
+		{"shard-by-function", false, []string{"the test runner hands out the test functions over the shards itself"}},
 	} {
 		t.Run(tc.scenario, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRunInAClient$", "-test.v")
+			status := filepath.Join(t.TempDir(), "status")
 			cmd.Env = append(os.Environ(), runScenario+"="+tc.scenario)
+			switch tc.scenario {
+			case "shard", "shard-faulty", "shard-by-function":
+				cmd.Env = append(cmd.Env, "TEST_TOTAL_SHARDS=3", "TEST_SHARD_INDEX=0", "TEST_SHARD_STATUS_FILE="+status)
+			case "shard-empty":
+				cmd.Env = append(cmd.Env, "TEST_TOTAL_SHARDS=7", "TEST_SHARD_INDEX=6", "TEST_SHARD_STATUS_FILE="+status)
+			}
+			if tc.scenario == "shard-by-function" { // what rules_go does before the first test
+				require.NoError(t, os.WriteFile(status, nil, 0o666))
+			}
 			out, err := cmd.CombinedOutput()
 			if tc.passes {
 				assert.NoError(t, err, string(out))

@@ -26,8 +26,8 @@ func (s CheckSkip) covers(id, name string) bool {
 }
 
 // skipOf returns the outcome of a check that is left out of a case, nil for any other.
-func (c *Config) skipOf(id, name string) *Outcome {
-	for _, s := range c.Skip {
+func skipOf(skips []CheckSkip, id, name string) *Outcome {
+	for _, s := range skips {
 		if s.covers(id, name) {
 			o := skip(skipped + s.Reason)
 			return &o
@@ -53,4 +53,17 @@ func (c *Config) checkSkips(reg *Registry, cases []engine.Case) error {
 		}
 	}
 	return nil
+}
+
+// unlessSkipped is what a check says over all cases, or that it is left out there.
+func unlessSkipped(skips []CheckSkip, c *Check, across func(*RunEvidence) *Outcome) func(*RunEvidence) *Outcome {
+	if across == nil || acrossSide(c) != SideCandidate {
+		return across
+	}
+	return func(run *RunEvidence) *Outcome {
+		if o := skipOf(skips, c.ID, "*"); o != nil {
+			return o
+		}
+		return across(run)
+	}
 }

@@ -22,15 +22,14 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 	}
 	n := l.Row - 1
 	for _, ev := range evs {
-		if !ev.exactAt(n) && (ev.Profile == nil || n >= len(ev.Profile.Local) || ev.Profile.Local[n].Missing) {
-			continue
+		if !ev.standsOutAt(n) {
+			continue // a case in which the layer is right says nothing of its place
 		}
-		d := make([]float64, ev.Arch.Layers)
-		for j := range d {
-			if d[j], err = ev.missesLayer(ctx, n, j); err != nil {
-				return "", false, fmt.Errorf("conformance: case %s: layer %d on row %d: %w", ev.Case.Name, j, n, err)
-			}
+		misses, err := ev.missesLayers(ctx, n)
+		if err != nil {
+			return "", false, err
 		}
+		d := misses.Layers
 		margin := ev.Budgets.SwapMargin.Value
 		at := -1
 		for j := range d {
@@ -46,7 +45,7 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 				at = j
 			}
 		}
-		if at < 0 || ev.moves(n) <= d[at] {
+		if at < 0 || misses.Moves <= d[at] {
 			// One case decides: the order is the same in all. A row that stays where
 			// it was is no layer's, however little that one adds.
 			return "", false, nil
@@ -55,6 +54,43 @@ func swapPartner(ctx context.Context, evs []*Evidence, l Locus) (note string, wa
 			n, n+1, at, n, engine.ResidPost(n)), l.Kind == KindDump, nil
 	}
 	return "", false, nil
+}
+
+// standsOutAt reports whether the local error of layer n is out of budget in this case,
+// by the narrower bound, which is that of medians.
+func (ev *Evidence) standsOutAt(n int) bool {
+	if ev.exactAt(n) {
+		p := ev.ProbeProfile
+		return over(p.Layers[n].Local.All.Ratio(), p.boundsOf(p.column(wholeLayer), ev.Budgets).pooled.Value)
+	}
+	if ev.Profile == nil || n >= len(ev.Profile.Local) || ev.Profile.Local[n].Missing {
+		return false
+	}
+	c := curveOf(ev.Profile)
+	c.medians = true
+	return over(c.local[n], localBound(c, ev.Profile.Factors.Median.Value, ev.Budgets))
+}
+
+// layerMisses is how far row n+1 of a candidate is from what each layer makes of its
+// row n, and from row n itself.
+type layerMisses struct {
+	Layers []float64
+	Moves  float64
+}
+
+// missesLayers runs every layer on the candidate's row n.
+func (ev *Evidence) missesLayers(ctx context.Context, n int) (layerMisses, error) {
+	if ev.found != nil {
+		return ev.found.misses[n], nil
+	}
+	m := layerMisses{Layers: make([]float64, ev.Arch.Layers), Moves: ev.moves(n)}
+	for j := range m.Layers {
+		var err error
+		if m.Layers[j], err = ev.missesLayer(ctx, n, j); err != nil {
+			return m, fmt.Errorf("conformance: case %s: layer %d on row %d: %w", ev.Case.Name, j, n, err)
+		}
+	}
+	return m, nil
 }
 
 // exactAt reports whether the local error of a layer is known from all positions.

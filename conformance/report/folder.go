@@ -36,7 +36,7 @@ var renderings = []struct {
 }{
 	{FormatMarkdown, "report.md", Markdown},
 	{FormatJUnit, "junit.xml", JUnit},
-	// {FormatHTML, "report.html", HTML}, // connect on merge
+	{FormatHTML, "report.html", HTML},
 }
 
 // Write writes a report in a format; text is without colour.
@@ -68,17 +68,11 @@ func Known(f Format) bool {
 // ErrNotEmpty is a folder that holds something.
 var ErrNotEmpty = errors.New("the folder is not empty")
 
-// File is a further file of a report folder, such as what merging needs of a shard.
-type File struct {
-	Name  string
-	Write func(io.Writer) error
-}
-
 // WriteFolder writes report.json, report.md, junit.xml and report.html into a folder that
-// is new or empty. Each file is whole or not there. Further files come first, so that they are
-// there where report.json is, and then report.json: when later
+// is new or empty. Each file is whole or not there. What merging needs of a shard comes
+// first, so that it is there where report.json is, and then report.json: when later
 // ones can't be written, the error names them, and report.json stays.
-func WriteFolder(dir string, r *conformance.Report, further ...File) error {
+func WriteFolder(dir string, r *conformance.Report) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -87,14 +81,14 @@ func WriteFolder(dir string, r *conformance.Report, further ...File) error {
 	case len(entries) > 0:
 		return fmt.Errorf("report: %s: %w: got %s, want a new or empty one", dumpfmt.Printable(dir), ErrNotEmpty, entriesText(len(entries)))
 	}
-	return writeFolder(dir, r, dumpfmt.WriteOptions{}, create, further...)
+	return writeFolder(dir, r, dumpfmt.WriteOptions{}, create)
 }
 
 // OverwriteFolder is WriteFolder into a folder that may hold an earlier report, whose
 // files are replaced; others stay. Once report.json is the new one, none of the earlier
 // report's other files is left, also where theirs can't be written.
-func OverwriteFolder(dir string, r *conformance.Report, further ...File) error {
-	return writeFolder(dir, r, dumpfmt.WriteOptions{Overwrite: true}, create, further...)
+func OverwriteFolder(dir string, r *conformance.Report) error {
+	return writeFolder(dir, r, dumpfmt.WriteOptions{Overwrite: true}, create)
 }
 
 // file is what is written: all of it, by Commit, or nothing.
@@ -106,7 +100,7 @@ type file interface {
 
 func create(path string, o dumpfmt.WriteOptions) (file, error) { return dumpfmt.Create(path, o) }
 
-func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, create func(string, dumpfmt.WriteOptions) (file, error), further ...File) error {
+func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, create func(string, dumpfmt.WriteOptions) (file, error)) error {
 	write := func(name string, render func(io.Writer, *conformance.Report) error) error {
 		path := filepath.Join(dir, name)
 		f, err := create(path, o)
@@ -122,8 +116,8 @@ func writeFolder(dir string, r *conformance.Report, o dumpfmt.WriteOptions, crea
 		}
 		return nil
 	}
-	for _, f := range further {
-		if err := write(f.Name, func(w io.Writer, _ *conformance.Report) error { return f.Write(w) }); err != nil {
+	if r.Shard != nil && r.HasEvidence() {
+		if err := write(conformance.EvidenceFile, func(w io.Writer, r *conformance.Report) error { return r.WriteEvidence(w) }); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -159,20 +158,6 @@ func TestAFolderThatCantBeWritten(t *testing.T) {
 	require.ErrorContains(t, err, JSONFile)
 	require.NoError(t, os.Chmod(dir, 0o700))
 	require.Empty(t, folderFiles(t, dir))
-}
-
-func TestFurtherFilesComeBeforeTheReport(t *testing.T) {
-	evidence := File{"evidence.bin", func(w io.Writer) error { _, err := io.WriteString(w, "bits"); return err }}
-	dir := filepath.Join(t.TempDir(), "report")
-	require.NoError(t, WriteFolder(dir, base(), evidence))
-	require.ElementsMatch(t, append(reportFiles(), "evidence.bin"), folderFiles(t, dir))
-	require.NoError(t, OverwriteFolder(dir, base(), evidence))
-
-	lost := errors.New("lost")
-	evidence.Write = func(io.Writer) error { return lost }
-	dir = filepath.Join(t.TempDir(), "report")
-	require.ErrorIs(t, WriteFolder(dir, base(), evidence), lost)
-	require.Empty(t, folderFiles(t, dir), "where the report is, the evidence is")
 }
 
 func TestNoFileForAFolder(t *testing.T) {

@@ -27,6 +27,7 @@ type gateFlags struct {
 	waivers                            waiverFlags
 	skips                              skipFlags
 	baseline                           baselineFlags
+	shards                             shardFlags
 }
 
 // options are the groups of flags that have a file of their own.
@@ -67,6 +68,8 @@ have become.
 (plumbline selftest --help describes them); a program with --protocol that says
 "smoke":true is tested without being asked.
 
+` + shardHelp + `
+
 Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 2 the run itself broke; 3 nothing, or a Core check nowhere, could be judged.
 --allow-partial turns the latter half of 3 into 0, --git-bisect 2 and 3 into 125.`,
@@ -77,6 +80,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
   plumbline gate --model ./m --candidate ./dumps --waivers waivers.json --skip 'StopRule=no stop ids yet'
   plumbline gate --model ./m --candidate ./dumps --aa ./dumps-again --report out
   plumbline gate --model ./m --candidate ./dumps --baseline out/report.json
+  plumbline gate --model ./m --candidate ./dumps --shard 0/4 --report ./reports/0
   plumbline gate --exact --golden ./dumps-v1 --candidate ./dumps-v2
   git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'`,
 		Args: exactArgs(0, "none"),
@@ -91,6 +95,7 @@ Exit codes: 0 conforms; 1 does not conform, a malformed candidate file included;
 	fl.StringVar(&f.golden, "golden", "", "dump folder whose cases must all be there, and that the reference is held to; with --exact, what the candidate must equal")
 	fl.StringVar(&f.prompts, "prompts", "", "the prompts of a program, one JSON object a line")
 	f.program.register(cmd)
+	f.shards.register(cmd)
 	fl.BoolVar(&f.smoke, "smoke", false, "test the program on the two fakes before it is judged")
 	fl.StringVar(&f.report, "report", "", "folder, new or empty, that gets report.json, report.md, junit.xml and report.html")
 	fl.BoolVar(&f.exact, "exact", false, "compare code by code with --golden, without a model")
@@ -123,11 +128,15 @@ func (a *app) gateRun(cmd *cobra.Command, f *gateFlags) error {
 	if err := eachOption(f.options(), func(o gateOption) error { return o.load(f) }); err != nil {
 		return err
 	}
+	if err := a.openShard(cmd, f); err != nil {
+		return err
+	}
+	a.wholeRun = a.reproduce(f)
 	rep, err := a.gateReport(cmd, f)
 	if err != nil {
 		return f.waivers.named(err)
 	}
-	rep.Reproduce = a.reproduce(f)
+	rep.Reproduce = a.wholeRun + f.shards.args(a.shard)
 	return a.conclude(rep, f.partial, "report", f.report)
 }
 
@@ -214,7 +223,8 @@ func (a *app) judge(ctx context.Context, what string, ref *reference.Engine, can
 		return nil, err
 	}
 	cfg := conformance.Config{Reference: ref, Yardstick: quant.New(ref), Candidate: candidate, Cases: want.cases, Golden: want.golden, GoldenInputs: want.inputs,
-		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch())}
+		Encode: text.encoder(), Probes: conformance.StandardProbes(ref.Weights().Arch()),
+		Power: want.power, Reproduce: a.wholeRun, Shard: a.shard, Costs: a.costs}
 	var bar *progress.Task // the number of cases is known at the first step
 	cfg.Progress = func(_, total int, name string) {
 		if bar == nil {
@@ -237,6 +247,7 @@ type wanted struct {
 	cases  []engine.Case
 	golden *golden.Set
 	inputs golden.Inputs // of a recording
+	power  []string      // of the report, further lines
 	// options change how it is judged.
 	options []gateOption
 }

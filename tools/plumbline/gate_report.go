@@ -15,6 +15,9 @@ import (
 func (a *app) conclude(rep *conformance.Report, partial bool, flag, dir string) error {
 	rep.PartialAllowed = partial
 	verdict := exitWith(gateCode(rep.Conclusion, partial))
+	if emptyShard(rep) {
+		verdict = nil
+	}
 	if rep.ReferenceFailed {
 		verdict = errors.New("the reference failed a check of its own: no verdict can be trusted")
 	}

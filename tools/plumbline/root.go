@@ -30,6 +30,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newMargins,
 	newReport,
 	newRecord,
+	newMerge,
 	newSelftest,
 	newTargets,
 	newTrace,
@@ -49,6 +50,8 @@ type app struct {
 	dtypes         []reference.DType // what --dtype takes
 	overwrite      bool              // see overwriteFlag
 	colour         colourFlag
+
+	shardOf // see shardFlags
 
 	// What was opened of the model, see checkpoint and text.
 	ckpt  *reference.Checkpoint
