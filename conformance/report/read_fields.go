@@ -34,7 +34,10 @@ var least = map[reflect.Type]map[string]int64{
 	reflect.TypeFor[conformance.RouteMargins](): {"match": 0, "tie": 0, "flip": 0, "unjudged": 0},
 	reflect.TypeFor[conformance.WaiverUse]():    {"used": 0},
 	reflect.TypeFor[conformance.BaselineInfo](): {"compared": 0},
-	reflect.TypeFor[conformance.ShardInfo]():    {"index": 0, "total": 1, "all_cases": 0},
+	reflect.TypeFor[conformance.ShardInfo]():    {"index": 0, "total": 1, "all_cases": 0, "cases": 0},
+	reflect.TypeFor[conformance.RepeatInfo]():   {"cases": 0, "figures": 0},
+	reflect.TypeFor[conformance.FigureNoise]():  {"cases": 0},
+	reflect.TypeFor[conformance.RatchetStep]():  {"improved": 0, "kept": 0, "loosened": 0},
 }
 
 type fields struct {
