@@ -60,7 +60,7 @@ func (a *app) openShard(cmd *cobra.Command, f *gateFlags) error {
 	default:
 		s, err := conformance.ShardFromEnv(os.Getenv)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w (--shard none ignores the environment)", err)
 		}
 		a.shard = s
 	}

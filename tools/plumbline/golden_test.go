@@ -52,6 +52,7 @@ func TestOutput(t *testing.T) {
 		{"inspect-help", exitDone, []string{"inspect", "--help"}},
 		{"layers-help", exitDone, []string{"layers", "--help"}},
 		{"logits-help", exitDone, []string{"logits", "--help"}},
+		{"merge-help", exitDone, []string{"merge", "--help"}},
 		{"targets-help", exitDone, []string{"targets", "--help"}},
 		{"targets-verify-help", exitDone, []string{"targets", "verify", "--help"}},
 		{"trace-help", exitDone, []string{"trace", "--help"}},
