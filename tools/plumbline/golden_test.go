@@ -55,6 +55,7 @@ func TestOutput(t *testing.T) {
 		{"report-help", exitDone, []string{"report", "--help"}},
 		{"record-help", exitDone, []string{"record", "--help"}},
 		{"selftest-help", exitDone, []string{"selftest", "--help"}},
+		{"merge-help", exitDone, []string{"merge", "--help"}},
 		{"targets-help", exitDone, []string{"targets", "--help"}},
 		{"targets-verify-help", exitDone, []string{"targets", "verify", "--help"}},
 		{"trace-help", exitDone, []string{"trace", "--help"}},
