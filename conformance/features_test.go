@@ -93,6 +93,8 @@ func TestUnclaimedExtendedCheckIsReportedOnly(t *testing.T) {
 	cfg.Features = []conformance.Feature{conformance.FeatureLayers, conformance.FeatureLogits, conformance.FeatureTokens}
 	rep := evaluated(t, cfg)
 	assert.Equal(t, conformance.Conforms, rep.Conclusion)
+	assert.Empty(t, rep.Failures())
+	assert.False(t, rep.SourceWaived)
 	for _, r := range ofCheck(rep, "ProbeCandidate") {
 		assert.Equal(t, conformance.Provisional, r.Level)
 		assert.Contains(t, r.Reason, "the candidate doesn't claim the feature probes: reported only")

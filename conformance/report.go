@@ -270,11 +270,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // Failures returns the results of the candidate that failed or gave no answer, but
-// for those that are waived.
+// for those that are waived or reported only.
 func (r *Report) Failures() []Result {
 	var out []Result
 	for _, c := range r.Checks {
-		if c.Side == SideCandidate && c.Waived == nil && (c.Status == Fail || c.Status == Error) {
+		if c.Side == SideCandidate && c.Waived == nil && c.Level != Provisional && (c.Status == Fail || c.Status == Error) {
 			out = append(out, c)
 		}
 	}

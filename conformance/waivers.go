@@ -121,10 +121,8 @@ func (r *Report) waive(ws []Waiver, today time.Time) {
 			r.Notes = append(r.Notes, fmt.Sprintf("the waiver of %s on case %s is %s", u.Check, u.Case, u.Problem))
 		}
 	}
-	r.SourceWaived = r.FirstBadRow != nil || r.Source != nil
-	for _, c := range r.Failures() {
-		r.SourceWaived = r.SourceWaived && c.Level == Provisional
-	}
+	waived := slices.ContainsFunc(r.Checks, func(c Result) bool { return c.Waived != nil })
+	r.SourceWaived = waived && len(r.Failures()) == 0 && (r.FirstBadRow != nil || r.Source != nil)
 	if r.SourceWaived {
 		r.Notes = append(r.Notes, "the source is that of failures which are waived")
 	}
@@ -159,8 +157,8 @@ func (r *Report) waiveResult(c *Result) {
 }
 
 // settleUnused says of a waiver that waived nothing why it makes the run fail. It is for
-// a whole run: a shard leaves it to whoever merges the shards, with Used summed up and
-// hasCase asked of all cases.
+// a whole run: a shard has not all cases, and leaves it to the merge, which settles the
+// results of all shards together (see settle).
 func settleUnused(u *WaiverUse, hasCase bool) {
 	switch {
 	case u.Used > 0 || u.Problem != "":
