@@ -13,6 +13,8 @@ type Fault struct {
 	Bug string
 	// Source is a public report of a bug of this kind, or empty.
 	Source string
+	// OfRow is true where the control's Layer is a row of the capture.
+	OfRow bool
 }
 
 // FaultOf describes the fault that a control names: one of this package's own, or
@@ -25,7 +27,7 @@ func FaultOf(k conformance.Control) (Fault, error) {
 	if err != nil {
 		return Fault{}, fmt.Errorf("suite: %s: got a fault that nothing describes: %w", k.Mutant, err)
 	}
-	return Fault{Bug: m.Bug, Source: m.Source}, nil
+	return Fault{Bug: m.Bug, Source: m.Source, OfRow: m.Place == mutant.Row}, nil
 }
 
 // ownFaults are those that this package plants itself: in files, in documents, in a
