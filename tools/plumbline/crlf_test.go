@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -163,4 +164,49 @@ func smallCSV(t *testing.T) string {
 	data, err := os.ReadFile(csv)
 	require.NoError(t, err)
 	return strings.ReplaceAll(string(data), "\r\n", "\n")
+}
+
+// TestNamesOfASystem: prompts whose files can't be stored, or kept apart, are refused
+// before anything runs.
+func TestNamesOfASystem(t *testing.T) {
+	for _, tt := range []struct{ name, goos, want string }{
+		{"paris", "windows", ""},
+		{"berlin", "linux", ""},
+		{"Berlin", "linux", "got \"Berlin\", the name of line 1"},
+		{"berlin", "darwin", "got \"berlin\" beside \"Berlin\" of line 1"},
+		{"aux", "windows", "Windows takes it for a device"},
+		{"aux", "linux", ""},
+	} {
+		seen := map[string]promptRow{}
+		require.NoError(t, nameTaken("p.jsonl", promptRow{name: "Berlin", line: 1}, seen, tt.goos))
+		err := nameTaken("p.jsonl", promptRow{name: tt.name, line: 2}, seen, tt.goos)
+		if tt.want == "" {
+			require.NoError(t, err, tt.name)
+			continue
+		}
+		require.ErrorContains(t, err, tt.want)
+		require.ErrorContains(t, err, "p.jsonl:2")
+	}
+}
+
+// TestCheckedOutWithLF: git writes every file as it is committed, whatever the system's
+// line ends.
+func TestCheckedOutWithLF(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("needs git")
+	}
+	cmd := exec.Command(git, "ls-files", "--eol")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skip("no checkout of git")
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Greater(t, len(lines), 1000)
+	for _, line := range lines {
+		// i/INDEX w/WORKTREE attr/ATTRIBUTES TAB FILE
+		attrs, _, _ := strings.Cut(line, "\t")
+		require.Regexp(t, `attr/.*(-text|eol=lf)`, attrs, line)
+	}
 }
