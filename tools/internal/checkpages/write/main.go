@@ -1,5 +1,3 @@
-// Command write writes the pages of all checks into a folder and removes those of
-// checks that are no more. `make docs` runs it on conformance/checks.
 package main
 
 import (
