@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -87,21 +89,21 @@ func writeAnswer(t *testing.T, fw *dumpfmt.FolderWriter, cand engine.Candidate, 
 	require.NoError(t, cw.Commit())
 }
 
-// shown is the output that a document shows behind a command, as fragments: a line, or
-// what stands on either side of an … in it. A line that begins with spaces goes on from
-// the one before.
+// shown is the output that a document shows behind a command, wherever it does, as
+// fragments: a line, or what stands on either side of an … in it. A line that begins with
+// spaces goes on from the one before.
 func shown(t *testing.T, document, command string) []string {
 	t.Helper()
-	_, rest, ok := strings.Cut(document, "$ "+command+"\n")
-	require.True(t, ok, "%s: not shown", command)
-	block, _, ok := strings.Cut(rest, "\n```")
-	require.True(t, ok)
-	block = regexp.MustCompile(`\n  +`).ReplaceAllString(block, " ")
 	var out []string
-	for _, line := range strings.Split(block, "\n") {
-		for _, part := range strings.Split(line, "…") {
-			if part = strings.Trim(part, " "); part != "" {
-				out = append(out, part)
+	for _, rest := range strings.Split(document, "$ "+command+"\n")[1:] {
+		block, _, ok := strings.Cut(rest, "\n```")
+		require.True(t, ok)
+		block = regexp.MustCompile(`\n  +`).ReplaceAllString(block, " ")
+		for _, line := range strings.Split(block, "\n") {
+			for _, part := range strings.Split(line, "…") {
+				if part = strings.Trim(part, " "); part != "" {
+					out = append(out, part)
+				}
 			}
 		}
 	}
@@ -174,6 +176,69 @@ func TestReadmeExample(t *testing.T) {
 	}
 }
 
+// TestReadmeBegins: what somebody needs first is on the first screen.
+func TestReadmeBegins(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	first, _, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n## ")
+	require.True(t, ok)
+	require.Less(t, strings.Count(first, "\n"), 40)
+	for _, want := range []string{
+		"\ngo test ./conformance", "\nmake test", "\ngo build -o plumbline ./tools/plumbline\n", "\n./plumbline gate --model DIR --candidate FOLDER\n",
+		"\nconclusion: fails\n", "(#how-to-read-a-verdict)",
+	} {
+		require.Contains(t, first, want)
+	}
+}
+
+// TestLinks: links inside the repository's documents lead somewhere.
+func TestLinks(t *testing.T) {
+	markdown, _ := documents(t)
+	seen := 0
+	for name, text := range markdown {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if target := m[1]; !strings.Contains(target, "://") {
+				seen++
+				if why := deadLink(markdown, name, target); why != "" {
+					t.Errorf("%s: (%s): %s", name, target, why)
+				}
+			}
+		}
+	}
+	require.Greater(t, seen, 20)
+	require.NotEmpty(t, deadLink(markdown, "README.md", "#no-such-heading"))
+	require.NotEmpty(t, deadLink(markdown, "README.md", "no/such/file.md"))
+}
+
+// link is a link of Markdown.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+func deadLink(markdown map[string]string, from, target string) string {
+	file, heading, _ := strings.Cut(target, "#")
+	to := from
+	if file != "" {
+		to = path.Join(path.Dir(from), file)
+		if _, err := os.Stat(filepath.Join("../..", filepath.FromSlash(to))); err != nil {
+			return "no such file"
+		}
+	}
+	if heading == "" {
+		return ""
+	}
+	for _, line := range strings.Split(markdown[to], "\n") {
+		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		// As GitHub makes anchors of headings.
+		anchor := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(title), "")
+		if strings.ReplaceAll(anchor, " ", "-") == heading {
+			return ""
+		}
+	}
+	return "no such heading"
+}
+
 func TestAgrees(t *testing.T) {
 	const text = "row 18: error 0.1234, limit 2.00e-03 (2 times), row 19: error 7.5"
 	for fragment, want := range map[string]bool{
@@ -189,5 +254,5 @@ func TestAgrees(t *testing.T) {
 	} {
 		require.Equal(t, want, agrees(fragment, text), fragment)
 	}
-	require.Equal(t, []string{"a", "b c", "d", "e"}, shown(t, "```\n$ x y\na\nb\n      c\n…\nd … e…\n```\n", "x y"))
+	require.Equal(t, []string{"a", "b c", "d", "e"}, shown(t, "```\n$ x y\na\nb\n      c\n…\nd … e…\n```\nx\n", "x y"))
 }
