@@ -224,7 +224,7 @@ func isThere(what, ci string) error {
 		if why := noTarget(target); why != "" {
 			return fmt.Errorf("%s: %s", what, why)
 		}
-		if !regexp.MustCompile(`(?m)\bmake ` + regexp.QuoteMeta(target) + `$`).MatchString(ci) {
+		if !regexp.MustCompile(`(?m)^\s*([A-Z_]+=\S+ |timeout [0-9]+ )*make ` + regexp.QuoteMeta(target) + `$`).MatchString(ci) {
 			return fmt.Errorf("%s: .ci/run doesn't run it", what)
 		}
 		return nil

@@ -109,6 +109,13 @@ func TestHelpTopics(t *testing.T) {
 	require.Contains(t, errs, `unknown topic "gate extra"`)
 }
 
+// A name that holds the word is as near as one with a slip.
+func TestNearest(t *testing.T) {
+	require.Equal(t, []string{"xxabcxx", "abd"}, nearest("abc", []string{"xxabcxx", "nothing", "abd"}))
+	require.Equal(t, []string{"abc", "xxabcxx", "abd"}, nearest("ABC", []string{"xxabcxx", "abd", "abc"}))
+	require.Empty(t, nearest("", []string{"abc"}))
+}
+
 // Distances by hand.
 func TestEditDistance(t *testing.T) {
 	for _, tt := range []struct {
