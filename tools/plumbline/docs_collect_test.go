@@ -28,10 +28,14 @@ var assignment = regexp.MustCompile(`^[A-Z_]+=('[^']*'|[^ ']*) `)
 // comment ends a line of a shell.
 var comment = regexp.MustCompile(`(^|\s)# .*$`)
 
+// redirection is where a command's input comes from or its output goes.
+var redirection = regexp.MustCompile(` (>>?|<) ?("[^"]*"|[^ ]+)`)
+
 // commandOf is the command of a line, without prompt, variables and comment.
 func commandOf(line string) (string, bool) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
 	line = strings.TrimSpace(comment.ReplaceAllString(line, ""))
+	line = redirection.ReplaceAllString(line, "")
 	for assignment.MatchString(line) {
 		line = assignment.ReplaceAllString(line, "")
 	}
@@ -68,6 +72,7 @@ func inMarkdown(name, text string) []documented {
 // inText are the commands of a help text or an Example: indented lines.
 func inText(where, text string) []documented {
 	var out []documented
+	text = regexp.MustCompile(`\\\n +`).ReplaceAllString(text, "") // lines that go on
 	for _, line := range strings.Split(text, "\n") {
 		if !strings.HasPrefix(line, "  ") {
 			continue

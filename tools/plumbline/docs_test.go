@@ -63,13 +63,19 @@ var patterns = []struct {
 	{regexp.MustCompile(`^go test \./conformance -run 'TestEveryCheckCanFail/[A-Za-z]+/'$`), "make test"},
 }
 
-// inScript are the command lines that docs.txtar runs, word by word.
+// inScript are the command lines that docs.txtar and its companions run, word by word.
 func inScript(t *testing.T) map[string]bool {
 	t.Helper()
-	data, err := os.ReadFile("testdata/script/docs.txtar")
+	files, err := filepath.Glob("testdata/script/docs*.txtar")
 	require.NoError(t, err)
+	var text string
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		require.NoError(t, err)
+		text += string(data)
+	}
 	out := map[string]bool{}
-	for _, line := range strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n") {
+	for _, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
 		if m := regexp.MustCompile(`^exits [0-9]+ (plumbline( .*)?)$`).FindStringSubmatch(line); m != nil {
 			w, err := words(m[1])
 			require.NoError(t, err)
@@ -190,6 +196,7 @@ func TestDocumentedCommandsControl(t *testing.T) {
 	}
 	require.Equal(t, []string{"plumbline a b", "make d", "go test e", "plumbline is a word here? no: a block", "./plumbline g"}, lines)
 	require.Equal(t, []documented{{"x", "plumbline a"}, {"x", "make c"}}, inText("x", "plumbline 0\n  plumbline a # b\n    plumbline deep\n  text\n  A=b make c"))
+	require.Equal(t, []documented{{"x", "plumbline a --b"}, {"x", "plumbline c - d"}}, inText("x", "  plumbline a \\\n    --b\n  plumbline c - < x d > y"))
 	require.Equal(t, []documented{{"x:2", "go run ./a"}}, inDoc("x", "// go run ./b\n//\tgo run ./a\n//\tx := 1"))
 }
 

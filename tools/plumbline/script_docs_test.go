@@ -79,9 +79,11 @@ func writeRecordings(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(os.WriteFile(filepath.Join(to, "engine.json"), []byte(`{"name": "recordings", "layers": "f32"}`), 0o666))
 	ts.Check(os.WriteFile(ts.MkAbs("engine"), []byte(engineScript), 0o777))
-	serve, err := os.ReadFile(filepath.Join(ts.Getenv("ENGINE"), "testdata", "protocol_candidate.py"))
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs("protocol_candidate.py"), serve, 0o666))
+	for _, name := range []string{"protocol_candidate.py", "exec_candidate.sh"} {
+		program, err := os.ReadFile(filepath.Join(ts.Getenv("ENGINE"), "testdata", name))
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(name), program, 0o666))
+	}
 }
 
 // engineScript is called as ./engine --ids IDS --layers FILE.
