@@ -9,6 +9,6 @@
 // Each subcommand is a file of its own with its help and examples, and an entry in
 // subcommands. The command line decides nothing about engines: checks and bounds are
 // package conformance's, formats are dumpfmt's. Every command that a document or a help
-// text shows is run by testdata/script/docs.txtar, or TestDocumentedCommands says what
+// text shows is run by testdata/docs, or TestDocumentedCommands says what
 // runs it.
 package main

@@ -20,7 +20,7 @@ const (
 	gigabytes = "not run: installs packages of gigabytes; make test-adapters-torch runs the adapter in those of the recorder"
 )
 
-// elsewhere are documented commands that docs.txtar doesn't run, and what does: a test
+// elsewhere are documented commands that testdata/docs doesn't run, and what does: a test
 // of this package ("TestX"), a test of another ("package TestX"), a make target that
 // .ci/run runs ("make X"), or "not run: " and why not.
 var elsewhere = map[string]string{
@@ -63,10 +63,10 @@ var patterns = []struct {
 	{regexp.MustCompile(`^go test \./conformance -run 'TestEveryCheckCanFail/[A-Za-z]+/'$`), "make test"},
 }
 
-// inScript are the command lines that docs.txtar and its companions run, word by word.
+// inScript are the command lines that testdata/docs and its companions run, word by word.
 func inScript(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("testdata/script/docs*.txtar")
+	files, err := filepath.Glob("testdata/docs/*.txtar")
 	require.NoError(t, err)
 	var text string
 	for _, f := range files {
@@ -122,7 +122,7 @@ func unaccounted(d documented, script map[string]bool) string {
 	if target, ok := strings.CutPrefix(line, "make "); ok {
 		return noTarget(target)
 	}
-	return "nothing runs it: testdata/script/docs.txtar doesn't, and elsewhere doesn't name it"
+	return "nothing runs it: testdata/docs doesn't, and elsewhere doesn't name it"
 }
 
 // parses tells whether plumbline knows the command and its flags.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,12 +15,38 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// Commands of testdata/script/docs.txtar.
+// TestDocumentedScripts runs what documents and help texts show. Beside testscript's own
+// commands, and exits and tensors of TestScripts, there are
 //
 //	renamed FOLDER OUT NAME   a copy of a dump folder whose engine has another name
 //	recordings FOLDER OUT     what the programs ./engine and serve.py answer from
 //	rename OLD NEW            a file or folder gets another name
 //	gguf FILE                 a GGUF file
+//
+// $MODEL is the seeded checkpoint, $TRAINED the trained one, $MOE a small mixture of
+// experts, $PLAN a plan of a teacher for $MODEL.
+func TestDocumentedScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/docs",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("MODEL", filepath.Join(root, "fixtures", "qwen2-seeded"))
+			env.Setenv("TRAINED", filepath.Join(root, "fixtures", "qwen2-trained"))
+			env.Setenv("PLAN", filepath.Join(root, "tools", "plumbline", "testdata", "targets", "summary.json"))
+			env.Setenv("ENGINE", filepath.Join(root, "engine"))
+			env.Setenv(modelEnv, "")
+			moe := filepath.Join(env.WorkDir, ".moe")
+			env.Setenv("MOE", moe)
+			return writeMoE(moe, true)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "tensors": tensors, "renamed": renamedFolder, "recordings": writeRecordings, "rename": renameFile, "gguf": ggufFile,
+		},
+	})
+}
 
 func renamedFolder(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // that of the trained one, which has, and $GOLDEN what transformers made of it.
 // $HYBRID and $DEEPSEEK are those of the seeded Qwen3.5 and DeepSeek-V2. $TEACHER holds a plan with target and evidence
 // of no model, $PLAN is one for $MODEL. $MOE is a small mixture of experts with a
-// tokenizer, $BAREMOE the same one without. $ENGINE is the folder of package engine.
+// tokenizer, $BAREMOE the same one without.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -56,7 +56,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOLDEN", filepath.Join(root, "golden", "qwen2-trained"))
 			env.Setenv("TEACHER", filepath.Join(root, "golden", "teacher", "testdata", "case"))
 			env.Setenv("PLAN", filepath.Join(root, "tools", "plumbline", "testdata", "targets", "summary.json"))
-			env.Setenv("ENGINE", filepath.Join(root, "engine"))
 			env.Setenv(modelEnv, "")
 			moe, bare := filepath.Join(env.WorkDir, ".moe"), filepath.Join(env.WorkDir, ".bare-moe")
 			env.Setenv("MOE", moe)
@@ -65,7 +64,6 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "dumps": dumps, "cut": cut, "patch": patch, "tensors": tensors,
-			"renamed": renamedFolder, "recordings": writeRecordings, "rename": renameFile, "gguf": ggufFile,
 		},
 	})
 }
