@@ -29,7 +29,7 @@ func addCompletion(root *cobra.Command) {
 // Flags that name a folder, a file with one of these endings, or one of a few words.
 // Any other flag's value is completed as the shell completes a file.
 var (
-	folderFlags = []string{"candidate", "golden", "ref", "cand", "ref-repeat", "out", "report", "plots", "model-dir"}
+	folderFlags = []string{"candidate", "golden", "ref", "cand", "ref-repeat", "out", "plots", "model-dir", "aa", "from"}
 	fileFlags   = map[string][]string{
 		"model":     {"gguf"}, // or a folder
 		"prompts":   {"jsonl"},
@@ -38,11 +38,14 @@ var (
 		"groups":    {"json"},
 		"document":  {"json"},
 		"baseline":  {"json"},
+		"waivers":   {"json"},
+		"costs":     {"json"},
 		"csv":       {"csv"},
 		"from-csv":  {"csv"},
 		"inventory": {"json"},
 	}
 	wordFlags = map[string][]string{
+		"color":     {"auto", "always", "never"},
 		"backend":   {"go"},
 		"layers":    {dumpfmt.LayersFloat32, dumpfmt.LayersInt8Scaled},
 		"logits":    {dumpfmt.LogitsFloat32, dumpfmt.LogitsInt32},
@@ -59,14 +62,16 @@ func completeFlags(cmd *cobra.Command) {
 		// An error means that the command has said it itself.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Value.Type() == "bool" {
-			return
-		}
-		if values, ok := wordFlags[f.Name]; ok {
+	of := func(f *pflag.Flag) {
+		if values, ok := wordFlags[f.Name]; ok && f.Value.Type() != "bool" {
 			words(f.Name, values)
 		}
-	})
+	}
+	cmd.Flags().VisitAll(of)
+	cmd.PersistentFlags().VisitAll(of)
+	if cmd.Flags().Lookup("only") != nil {
+		words("only", checkIDs())
+	}
 	for _, name := range folderFlags {
 		_ = cmd.MarkFlagDirname(name) // an error: the command has no such flag
 	}

@@ -40,6 +40,14 @@ var elsewhere = map[string]string{
 	"plumbline gate --model qwen2-int8 --candidate dumps":                                                               "TestReadmeExample",
 	"git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'":                  "TestScripts",
 
+	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'": "TestScripts",
+
+	// The example client: TestClientGatesItsEngine runs it, clean and broken.
+	"go test ./...":                           "conformance TestClientGatesItsEngine",
+	"go build -o tinyllm.bin ./cmd/tinyllm": "conformance TestClientGatesItsEngine",
+	"plumbline selftest --protocol --exec './tinyllm.bin --serve --model DIR'":                         "conformance TestClientGatesItsEngine",
+	"plumbline gate --model DIR --prompts p.jsonl --protocol --exec './tinyllm.bin --serve --model DIR'": "conformance TestClientGatesItsEngine",
+
 	// Python: TestAdapterFlags holds the flags to the programs.
 	"python3.11 -m venv .venv":                                                                                                                    notHere,
 	"python3.11 -m venv .venv-llama":                                                                                                              notHere,
