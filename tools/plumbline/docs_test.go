@@ -43,9 +43,9 @@ var elsewhere = map[string]string{
 	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'": "TestScripts",
 
 	// The example client: TestClientGatesItsEngine runs it, clean and broken.
-	"go test ./...":                           "conformance TestClientGatesItsEngine",
+	"go test ./...":                         "conformance TestClientGatesItsEngine",
 	"go build -o tinyllm.bin ./cmd/tinyllm": "conformance TestClientGatesItsEngine",
-	"plumbline selftest --protocol --exec './tinyllm.bin --serve --model DIR'":                         "conformance TestClientGatesItsEngine",
+	"plumbline selftest --protocol --exec './tinyllm.bin --serve --model DIR'":                           "conformance TestClientGatesItsEngine",
 	"plumbline gate --model DIR --prompts p.jsonl --protocol --exec './tinyllm.bin --serve --model DIR'": "conformance TestClientGatesItsEngine",
 
 	// Python: TestAdapterFlags holds the flags to the programs.
@@ -140,12 +140,12 @@ func parses(args []string) error {
 	if err != nil {
 		return err
 	}
+	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return fmt.Errorf("unknown command %q", rest[0])
+	}
 	cmd.InitDefaultHelpFlag()
 	if err := cmd.ParseFlags(rest); err != nil {
 		return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
-	}
-	if cmd == root && cmd.Flags().NArg() > 0 {
-		return fmt.Errorf("unknown command %q", cmd.Flags().Arg(0))
 	}
 	if help := cmd.Flags().Lookup("help"); help != nil && help.Changed {
 		return nil

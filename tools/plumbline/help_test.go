@@ -79,7 +79,9 @@ func TestHelpTopics(t *testing.T) {
 		out, _ := says(t, exitDone, "help", topic)
 		require.Greater(t, strings.Count(out, "\n"), 10, topic)
 		for _, line := range strings.Split(out, "\n") {
-			require.LessOrEqual(t, len([]rune(line)), 100, topic)
+			if !strings.HasPrefix(line, "  plumbline ") { // a command stays in one line
+				require.LessOrEqual(t, len([]rune(line)), 100, topic)
+			}
 		}
 		root, _ := says(t, exitDone, "--help")
 		require.Contains(t, root, "plumbline "+topic)

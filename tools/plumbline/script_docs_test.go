@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -22,6 +23,7 @@ import (
 //	recordings FOLDER OUT     what the programs ./engine and serve.py answer from
 //	rename OLD NEW            a file or folder gets another name
 //	gguf FILE                 a GGUF file
+//	waives FILE CHECK CASE    a waiver, for a month
 //
 // $MODEL is the seeded checkpoint, $TRAINED the trained one, $MOE a small mixture of
 // experts, $PLAN a plan of a teacher for $MODEL.
@@ -43,7 +45,7 @@ func TestDocumentedScripts(t *testing.T) {
 			return writeMoE(moe, true)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "tensors": tensors, "renamed": renamedFolder, "recordings": writeRecordings, "rename": renameFile, "gguf": ggufFile,
+			"exits": exits, "tensors": tensors, "renamed": renamedFolder, "recordings": writeRecordings, "rename": renameFile, "gguf": ggufFile, "waives": writeWaiver,
 		},
 	})
 }
@@ -67,6 +69,13 @@ func renameFile(ts *testscript.TestScript, _ bool, args []string) {
 
 func ggufFile(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), smallGGUF(), 0o666))
+}
+
+func writeWaiver(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := json.Marshal(map[string]any{"waivers": []any{map[string]string{
+		"check": args[1], "case": args[2], "reason": "issue 12", "expires": time.Now().AddDate(0, 1, 0).Format(time.DateOnly)}}})
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o666))
 }
 
 // writeRecordings lays the layer dumps of a folder beside their ids, adds both fakes,
