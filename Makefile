@@ -10,7 +10,7 @@ NATIVE         = fixtures/tokenizer/native
 NATIVE_PACKAGES = ./fixtures/tokenizer/... ./tools/plumbline ./tools/suite
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test real test-native test-browser native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-deepseek2 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
+.PHONY: help docs cross conformance test real test-native test-browser native-library bench bench-peer fuzz lint vet goldens goldens-gemma4 goldens-qwen3_5 goldens-deepseek2 goldens-venv test-canonical test-goldens test-goldens-torch test-adapters-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,13 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 
 lint: ## golangci-lint, import arrows included
 	$(GO) run $(GOLANGCI_LINT) run ./...
+
+docs: ## write the pages of the checks, conformance/checks, from the registry
+	$(GO) run ./tools/internal/checkpages/write conformance/checks
+
+cross: ## go vet for the other systems that Plumbline builds on: Windows, macOS
+	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
 
 vet: ## go vet, also with the tags of the native tokenizer library and of the browser tests, neither of which it needs
 	$(GO) vet ./...

@@ -17,6 +17,7 @@ func tensorInventory() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedAttention,
+		Basis:   "exact: which tensors there are, their sizes, finite and not all zero",
 		Controls: []Control{
 			{Mutant: "tensor-gone", Side: SideCandidate, Layer: 7, Part: engine.PartK, Kind: KindFormat},
 			{Mutant: "tensor-of-another-layer-type", Side: SideCandidate, Layer: 6, Part: engine.PartAttnOut, Kind: KindFormat},
@@ -72,6 +73,7 @@ func kernelBoundNRMSE() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedAttention,
+		Basis:   "what the attention kernel's own test asserts: 0.15 on the nRMSE, and a ceiling on a single difference (package golden/kernel)",
 		Controls: []Control{
 			{Mutant: "kv-four-bits-fewer", Side: SideCandidate, Layer: -1, Floor: 2},
 			{Mutant: "kv-scale-wrong-layer", Side: SideCandidate, Layer: 17, Part: engine.PartAttnOut, Floor: 2},

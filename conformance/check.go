@@ -131,6 +131,10 @@ type Check struct {
 	// Sides says whose capture the check judges; a check may judge both.
 	Sides []Side
 	Needs Need
+	// Bounds are the names of the Budgets that its limits come from, Basis says where
+	// those come from that are no budget; one of the two is there.
+	Bounds []string
+	Basis  string
 	// Controls are the planted faults that the check must fail on.
 	Controls []Control
 	// Judge judges one case. It is pure: it reads ev and nothing else.

@@ -20,9 +20,10 @@ func forcedRoutes() *Check {
 			"within a small multiple of what they stray from float64: no flip of a route is left that another fault could hide behind",
 		Catches: []string{"a fault behind a flipped route", "experts in another order than the router's rows", "a softmax scale without mscale", "rotary frequencies without YaRN",
 			"a latent row that never reaches the cache", "padding that is attended to"},
-		Level: Extended,
-		Sides: []Side{SideReference},
-		Needs: NeedForcedRoutes,
+		Level:  Extended,
+		Sides:  []Side{SideReference},
+		Needs:  NeedForcedRoutes,
+		Bounds: []string{"Golden"},
 		Controls: []Control{
 			on("fault-beside-a-flip", 13, engine.PartSharedOut),
 			on("shared-experts-dropped", 13, engine.PartSharedOut),

@@ -17,6 +17,8 @@ func greedyGolden() *Check {
 		Level:    Extended,
 		Sides:    []Side{SideReference},
 		Needs:    NeedDecode,
+		Bounds:   []string{"Golden", "GoldenPlain"},
+		Basis:    "the tie band is sqrt 2 standard deviations of the row times the bound on its error",
 		Controls: []Control{{Mutant: "flipped-clear-call", Side: SideReference, Layer: -1, Floor: 10}},
 		Judge:    judgeGreedyGolden,
 	}

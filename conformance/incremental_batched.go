@@ -18,6 +18,8 @@ func incrementalVersusBatched() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedBatched,
+		Bounds:  []string{"BatchedVersusIncremental"},
+		Basis:   "exact: the two runs differ in bits",
 		Controls: []Control{
 			{Mutant: "batched-as-incremental", Side: SideReference, Layer: -1, Kind: KindDump},
 			{Mutant: "stale-cache-row", Side: SideReference, Layer: 3, Floor: 10},

@@ -17,6 +17,7 @@ func interiorRowOracle() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedWholeStep,
+		Basis:   "exact: bits",
 		Controls: []Control{
 			{Mutant: "stale-row", Side: SideReference, Layer: 7, Kind: KindDump},
 			{Mutant: "shifted-index", Side: SideReference, Layer: -1},

@@ -70,6 +70,12 @@ func TestLocalError(t *testing.T) {
 	holds(t, "LocalError", conformance.SideCandidate)
 }
 
+// TestProbeCandidate: every place that the candidate offers at all positions is what
+// the reference makes of its own rows.
+func TestProbeCandidate(t *testing.T) {
+	holds(t, "ProbeCandidate", conformance.SideCandidate)
+}
+
 // TestPromptTokens: the candidate ran the prompt's own ids.
 func TestPromptTokens(t *testing.T) {
 	holds(t, "PromptTokens", conformance.SideCandidate)

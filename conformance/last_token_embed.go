@@ -20,6 +20,8 @@ func lastTokenEmbed() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference, SideCandidate},
 		Needs:   NeedRows,
+		Bounds:  []string{"EmbedCodes", "EmbedNear"},
+		Basis:   "exact in a float capture: the bits of the table's row",
 		Controls: []Control{
 			{Mutant: "first-token-embedding", Side: SideReference, Layer: -1, Kind: KindInput},
 			{Mutant: "first-token-embedding", Side: SideCandidate, Layer: -1, Kind: KindInput, Floor: 2},

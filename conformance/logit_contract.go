@@ -20,6 +20,7 @@ func logitRowContract() *Check {
 		Level: Core,
 		Sides: []Side{SideCandidate, SideReference},
 		Needs: NeedLogits | NeedDecode,
+		Basis: "exact: counts, finite and differing rows, and the place of the largest entry",
 		Controls: []Control{
 			{Mutant: "logit-rows-shifted", Side: SideCandidate, Layer: -1, Kind: KindDump},
 			{Mutant: "last-wins-ties", Side: SideCandidate, Layer: -1, Kind: KindDump},

@@ -16,6 +16,7 @@ func logitGolden() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedDecode,
+		Bounds:  []string{"Golden", "GoldenPlain"},
 		Controls: []Control{
 			{Mutant: "temperature", Side: SideReference, Layer: -1, Floor: 10},
 			{Mutant: "logit-row-permuted", Side: SideReference, Layer: -1, Floor: 10},

@@ -13,6 +13,7 @@ func prefillEqualsDecode() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedChunks,
+		Bounds:  []string{"BatchedVersusIncremental", "Float32Noise"},
 		Controls: []Control{
 			{Mutant: "chunk-position-shift", Side: SideReference, Layer: -1, Floor: 10},
 			{Mutant: "decode-position-shift", Side: SideReference, Layer: -1, Floor: 10},
@@ -32,6 +33,7 @@ func batchInvariance() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedBatches,
+		Bounds:  []string{"BatchedVersusIncremental", "Float32Noise"},
 		Controls: []Control{
 			{Mutant: "padding-unmasked", Side: SideReference, Layer: -1, Floor: 10},
 			{Mutant: "batch-row-stale", Side: SideReference, Layer: -1, Floor: 10},

@@ -20,6 +20,7 @@ func promptTokens() *Check {
 		Level: Core,
 		Sides: []Side{SideCandidate},
 		Needs: NeedText,
+		Basis: "exact: the ids themselves",
 		Controls: []Control{
 			{Mutant: "bos-doubled", Side: SideCandidate, Layer: -1, Kind: KindInput},
 			{Mutant: "pre-tokeniser-rule", Side: SideCandidate, Layer: -1, Kind: KindInput},

@@ -14,6 +14,7 @@ func provenance() *Check {
 		},
 		Level: Provisional, // it guards the suite
 		Sides: []Side{SideSuite},
+		Basis: "exact: SHA-256",
 		Controls: []Control{
 			{Mutant: "golden-bit-flipped", Side: SideSuite, Layer: -1},
 			{Mutant: "golden-missing", Side: SideSuite, Layer: -1},

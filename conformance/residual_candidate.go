@@ -19,9 +19,10 @@ func residualCandidate() *Check {
 			"a wrong rotary base", "gate and up projections swapped", "a layer that contributes nothing",
 			"a doubled row, which correlation and z-scores can't see",
 		},
-		Level: Core,
-		Sides: []Side{SideCandidate},
-		Needs: NeedRows | NeedProfile,
+		Level:  Core,
+		Sides:  []Side{SideCandidate},
+		Needs:  NeedRows | NeedProfile,
+		Bounds: []string{"Int8", "Float"},
 		Controls: []Control{
 			{Mutant: "rope-base", Side: SideCandidate, Layer: -1, Floor: 2},
 			{Mutant: "gate-up-swapped", Side: SideCandidate, Layer: -1, Floor: 2},

@@ -34,6 +34,7 @@ func residualGolden() *Check {
 		Level:    Extended,
 		Sides:    []Side{SideReference},
 		Needs:    NeedRows | NeedGolden,
+		Bounds:   []string{"Golden", "GoldenPlain"},
 		Controls: faults,
 		Judge:    judgeResidualGolden,
 	}

@@ -18,6 +18,7 @@ func residualToLogits() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedRows | NeedProfile | NeedLogits,
+		Bounds:  []string{"Int8", "Float"},
 		Controls: []Control{
 			{Mutant: "final-norm-ones", Side: SideCandidate, Layer: -1, Floor: 2},
 			{Mutant: "final-norm-rolled", Side: SideCandidate, Layer: -1, Floor: 2},

@@ -24,6 +24,7 @@ func routeCandidate() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedRouteCandidate,
+		Bounds:  []string{"RouteBand", "RouteWeights", "RouteRate"},
 		Controls: []Control{
 			on("softmax-after-top-k", 13, engine.PartRouteWeights, 2),
 			{Mutant: "top-k-minus-one", Side: SideCandidate, Layer: 13, Part: engine.PartRouteIDs, Kind: KindFormat},

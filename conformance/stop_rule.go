@@ -16,6 +16,7 @@ func stopRule() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference, SideCandidate},
 		Needs:   NeedStops | NeedLogits,
+		Basis:   "exact: the tokens and the stop reason",
 		Controls: []Control{
 			{Mutant: "stop-dropped", Side: SideReference, Layer: -1, Kind: KindDump},
 			{Mutant: "runs-past-stop", Side: SideReference, Layer: -1, Kind: KindDump},

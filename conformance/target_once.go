@@ -40,6 +40,7 @@ func targetOnce() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedTargetWriter,
+		Basis:   "exact: what is on disk afterwards",
 		Controls: []Control{
 			{Mutant: "target-overwritten", Side: SideReference, Layer: -1, Metric: trialExisting},
 			{Mutant: "target-emptied", Side: SideReference, Layer: -1, Metric: trialExisting},

@@ -32,6 +32,7 @@ func planReceipts() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: counts and hashes",
 		Controls: []Control{
 			{Mutant: "plan-token-changed", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleReceipt)},
 			{Mutant: "plan-nested-keys-reordered", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleInputHash)},
@@ -57,6 +58,7 @@ func prefixHash() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: hashes, and the order of points",
 		Controls: []Control{
 			{Mutant: "plan-prefix-off-by-one", Side: SideCandidate, Layer: -1, Metric: string(teacher.RulePrefix)},
 			{Mutant: "plan-ids-swapped", Side: SideCandidate, Layer: -1, Metric: string(teacher.RulePrefix)},
@@ -76,6 +78,7 @@ func pointKinds() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: keys and values",
 		Controls: []Control{
 			{Mutant: "kind-extra-key", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleKind)},
 			{Mutant: "kind-unknown-tag", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleKind)},
@@ -95,6 +98,7 @@ func targetFraming() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: bytes",
 		Controls: []Control{
 			{Mutant: "target-truncated", Side: SideCandidate, Layer: -1, Kind: KindFormat},
 			{Mutant: "target-ordinal-repeated", Side: SideCandidate, Layer: -1, Kind: KindFormat},
@@ -130,6 +134,7 @@ func targetFinite() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: every value is finite",
 		Controls: []Control{
 			{Mutant: "target-nan", Side: SideCandidate, Layer: -1, Kind: KindFormat},
 			{Mutant: "target-infinite", Side: SideCandidate, Layer: -1, Kind: KindFormat},
@@ -164,6 +169,7 @@ func greedyTrajectory() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTeacher,
+		Basis:   "exact: tokens and hashes",
 		Controls: []Control{
 			{Mutant: "trajectory-token-changed", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleTrajectory)},
 			{Mutant: "trajectory-short", Side: SideCandidate, Layer: -1, Metric: string(teacher.RuleTrajectory)},

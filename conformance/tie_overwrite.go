@@ -18,6 +18,7 @@ func tieOverwriteBypass() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideReference},
 		Needs:   NeedRows | NeedLastHidden,
+		Basis:   "exact: bits; the normed row may differ by one rounding of float32",
 		Controls: []Control{
 			{Mutant: "post-norm-last-row", Side: SideReference, Layer: -1, Kind: KindDump},
 		},

@@ -10,6 +10,7 @@ func traceShape() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTrace,
+		Basis:   "exact: what is there",
 		Controls: []Control{
 			{Mutant: "trace-gate-missing", Side: SideCandidate, Layer: -1, Kind: KindFormat, Metric: "gates"},
 			{Mutant: "trace-stage-missing", Side: SideCandidate, Layer: -1, Kind: KindFormat, Metric: "stages"},
@@ -30,6 +31,7 @@ func contentIdentity() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTrace,
+		Basis:   "exact: ids and positions",
 		Controls: []Control{
 			{Mutant: "trace-content-id-changed", Side: SideCandidate, Layer: -1, Kind: KindProvenance},
 			{Mutant: "trace-content-shifted", Side: SideCandidate, Layer: -1, Kind: KindProvenance},
@@ -51,6 +53,7 @@ func routeStatistics() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTrace,
+		Basis:   "numbers are computed again from the trace and must be the document's",
 		Controls: []Control{
 			{Mutant: "trace-load-moved", Side: SideCandidate, Layer: -1, Metric: "loads"},
 			{Mutant: "trace-weighted-load-moved", Side: SideCandidate, Layer: -1, Metric: "weighted load of expert 2"},
@@ -71,6 +74,7 @@ func traceHashes() *Check {
 		Level:   Extended,
 		Sides:   []Side{SideCandidate},
 		Needs:   NeedTrace,
+		Basis:   "exact: SHA-256",
 		Controls: []Control{
 			{Mutant: "trace-bit-flipped", Side: SideCandidate, Layer: -1, Kind: KindProvenance, Metric: "tensor_sha256"},
 			{Mutant: "trace-routes-reordered", Side: SideCandidate, Layer: -1, Kind: KindProvenance, Metric: "ordered_route_sha256"},

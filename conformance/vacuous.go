@@ -17,6 +17,7 @@ func noVacuousPass() *Check {
 		Level: Provisional, // it guards the suite; the conclusion has its own rule
 		Sides: []Side{SideSuite},
 		Needs: NeedRows | NeedProfile | NeedLogits,
+		Basis: "exact: at least one case",
 		Controls: []Control{
 			{Mutant: "answers-nothing", Side: SideSuite, Layer: -1},
 			{Mutant: "all-nan", Side: SideSuite, Layer: -1},

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // FolderWriter writes a dump folder.
@@ -16,6 +18,10 @@ type FolderWriter struct {
 	dir    string
 	engine EngineFile
 	o      WriteOptions
+	goos   string // whose names of files count
+
+	mu    sync.Mutex
+	begun map[string]string // names of cases, by NameKey
 }
 
 // CreateFolder makes the folder dir where it doesn't exist and writes its
@@ -28,7 +34,7 @@ func CreateFolder(dir string, e EngineFile, o WriteOptions) (*FolderWriter, erro
 	if err := WriteFile(filepath.Join(dir, engineFile), data, o); err != nil {
 		return nil, err
 	}
-	return &FolderWriter{dir: dir, engine: e, o: o}, nil
+	return &FolderWriter{dir: dir, engine: e, o: o, goos: runtime.GOOS, begun: map[string]string{}}, nil
 }
 
 // CaseWriter writes the files of one case. Each dump has its own writer and is
@@ -49,8 +55,14 @@ func (w *FolderWriter) Case(name string, c CaseFile) (*CaseWriter, error) {
 		return nil, &UsageError{Op: "FolderWriter.Case", What: "name", Got: strconv.Quote(name),
 			Want: `a base name, not "engine", without separators, control characters or a leading dot`}
 	}
+	if why := NameUnstorable(name, w.goos); why != "" {
+		return nil, &UsageError{Op: "FolderWriter.Case", What: "name", Got: strconv.Quote(name), Want: "one that this system stores: " + why}
+	}
 	data, err := c.encode()
 	if err != nil {
+		return nil, err
+	}
+	if err := w.begin(name); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(w.dir, name+suffixCase)
@@ -64,6 +76,19 @@ func (w *FolderWriter) Case(name string, c CaseFile) (*CaseWriter, error) {
 		return nil, fmt.Errorf("dumpfmt: %w", &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist})
 	}
 	return &CaseWriter{folder: w, name: name, file: c, json: data}, nil
+}
+
+// begin takes a name, unless the files of another case have it in other letters.
+func (w *FolderWriter) begin(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := NameKey(name, w.goos)
+	if other, ok := w.begun[key]; ok && other != name {
+		return &UsageError{Op: "FolderWriter.Case", What: "name", Got: fmt.Sprintf("%q beside %q", name, other),
+			Want: "names that differ in more than case: this system takes them for one"}
+	}
+	w.begun[key] = name
+	return nil
 }
 
 func (w *CaseWriter) path(suffix string) string { return filepath.Join(w.folder.dir, w.name+suffix) }

@@ -31,6 +31,9 @@ func (s *jsonScanner) found(pos int) string {
 	if pos >= len(s.data) {
 		return "the end"
 	}
+	if pos == 0 && HasBOM(s.data) {
+		return bomText
+	}
 	return strconv.QuoteRune(rune(s.data[pos]))
 }
 

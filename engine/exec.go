@@ -81,8 +81,9 @@ var (
 )
 
 // Exec returns the candidate that a command line is. The line is taken apart at
-// white space; quotes and backslashes are understood as in a shell, and what
-// would need one is refused unless ProgramOptions.Shell asks for it. Inside any
+// white space; quotes and backslashes are understood as in a shell (on Windows a
+// backslash is one, but in front of a double quote), and what would need a shell is
+// refused unless ProgramOptions.Shell asks for it. Inside any
 // argument these are replaced:
 //
 //	{ids}          the prompt's token ids, comma-separated

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -57,7 +59,7 @@ func parseCommand(line string, shell bool, allowed ...string) (command, error) {
 	var err error
 	if shell {
 		c.words = []string{line}
-	} else if c.words, err = splitWords(line); err != nil {
+	} else if c.words, err = splitWords(line, runtime.GOOS); err != nil {
 		return c, err
 	}
 	if len(c.words) == 0 || strings.TrimSpace(c.words[0]) == "" {
@@ -132,8 +134,10 @@ const maxArgument = 128<<10 - 4096
 
 // splitWords splits at white space. Single quotes keep everything, double quotes
 // everything but a backslash before ", \, $, ` and a newline, and a backslash
-// outside quotes keeps the next byte, as in POSIX 2.2 (Quoting).
-func splitWords(line string) ([]string, error) {
+// outside quotes keeps the next byte, as in POSIX 2.2 (Quoting). For Windows, where
+// paths have them, backslashes are themselves but in front of a double quote.
+func splitWords(line, goos string) ([]string, error) {
+	windows := goos == "windows"
 	var words []string
 	var word []byte
 	begun := false
@@ -165,6 +169,12 @@ func splitWords(line string) ([]string, error) {
 				if line[i] == '"' {
 					break
 				}
+				if windows && line[i] == '\\' {
+					var kept []byte
+					kept, i = backslashes(line, i)
+					word = append(word, kept...)
+					continue
+				}
 				if line[i] == '$' || line[i] == '`' {
 					return bad(i, "got %q in double quotes, which needs a shell: ask for one, or use single quotes", line[i])
 				}
@@ -176,6 +186,10 @@ func splitWords(line string) ([]string, error) {
 				word = append(word, line[i])
 			}
 			begun = true
+		case c == '\\' && windows:
+			var kept []byte
+			kept, i = backslashes(line, i)
+			word, begun = append(word, kept...), true
 		case c == '\\':
 			if i++; i >= len(line) {
 				return bad(i-1, "got a backslash with nothing after it")
@@ -193,4 +207,22 @@ func splitWords(line string) ([]string, error) {
 		words = append(words, string(word))
 	}
 	return words, nil
+}
+
+// backslashes reads those that begin at i as programs on Windows do: 2n in front of a
+// double quote are n, and the quote has its meaning; one more, and the quote is text;
+// any others are as many as they are. last is the last byte that was read.
+func backslashes(line string, i int) (kept []byte, last int) {
+	n := 0
+	for i+n < len(line) && line[i+n] == '\\' {
+		n++
+	}
+	if i+n == len(line) || line[i+n] != '"' {
+		return bytes.Repeat([]byte{'\\'}, n), i + n - 1
+	}
+	kept = bytes.Repeat([]byte{'\\'}, n/2)
+	if n%2 == 1 {
+		return append(kept, '"'), i + n
+	}
+	return kept, i + n - 1
 }

@@ -29,10 +29,35 @@ func TestSplitWords(t *testing.T) {
 		`C:\\x`:                   {`C:\x`},
 		`e {"a":1}`:               {"e", "{a:1}"},
 	} {
-		got, err := splitWords(line)
+		got, err := splitWords(line, "linux")
 		require.NoError(t, err, line)
 		require.Equal(t, want, got, line)
 	}
+}
+
+// Paths of Windows. The expected words of quotes and backslashes are those of Microsoft's
+// table in "Parsing C command-line arguments"; the rest is as elsewhere.
+func TestSplitWordsOfWindows(t *testing.T) {
+	for line, want := range map[string][]string{
+		`C:\engines\my.exe --ids {ids}`:           {`C:\engines\my.exe`, "--ids", "{ids}"},
+		`"C:\Program Files\my.exe" --out={dir}\x`: {`C:\Program Files\my.exe`, `--out={dir}\x`},
+		`\\server\share\my.exe {layers}`:          {`\\server\share\my.exe`, "{layers}"},
+		`"a b c" d e`:                             {"a b c", "d", "e"},
+		`"ab\"c" "\\" d`:                          {`ab"c`, `\`, "d"},
+		`a\\\b d"e f"g h`:                         {`a\\\b`, "de fg", "h"},
+		`a\\\"b c d`:                              {`a\"b`, "c", "d"},
+		`a\\\\"b c" d e`:                          {`a\\b c`, "d", "e"},
+		`'C:\a b\c.exe' x\`:                       {`C:\a b\c.exe`, `x\`},
+		`PROGRA~1\x.exe`:                          {`PROGRA~1\x.exe`},
+	} {
+		got, err := splitWords(line, "windows")
+		require.NoError(t, err, line)
+		require.Equal(t, want, got, line)
+	}
+	_, err := splitWords(`"C:\a\" b`, "windows") // the quote is text, and nothing closes
+	require.ErrorContains(t, err, "at byte 0: got a double quote that nothing closes")
+	_, err = splitWords(`a | b`, "windows")
+	require.ErrorContains(t, err, "needs a shell")
 }
 
 func TestSplitWordsRefuses(t *testing.T) {
@@ -55,7 +80,7 @@ func TestSplitWordsRefuses(t *testing.T) {
 		`(a)`:     "at byte 0: got '('",
 		`a b&`:    "at byte 3: got '&'",
 	} {
-		_, err := splitWords(line)
+		_, err := splitWords(line, "linux")
 		var bad *CommandError
 		require.ErrorAs(t, err, &bad, line)
 		require.ErrorContains(t, err, want, line)

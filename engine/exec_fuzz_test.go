@@ -13,12 +13,12 @@ func FuzzSplitWords(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		_, _ = splitWords(a)
+		_, _ = splitWords(a, "linux")
 		if strings.Contains(a+b, "\x00") {
 			return
 		}
 		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-		got, err := splitWords(quote(a) + " " + quote(b))
+		got, err := splitWords(quote(a)+" "+quote(b), "linux")
 		if err != nil || !slices.Equal(got, []string{a, b}) {
 			t.Errorf("got %q, %v, want %q", got, err, []string{a, b})
 		}

@@ -17,3 +17,14 @@ func ExampleSet_Verify() {
 	fmt.Println(set.Engine(), len(set.Manifest.Cases), len(problems))
 	// Output: transformers 20 0
 }
+
+// A folder of float dumps that a trusted engine wrote; a manifest beside it would be
+// held to.
+func ExampleOpenFolder() {
+	set, err := golden.OpenFolder("qwen2-trained")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(set.Engine(), set.Has("mutex"), set.Has("another"))
+	// Output: transformers true false
+}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"regexp"
 	"slices"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // ManifestSchema is the only manifest schema that is read.
@@ -135,6 +137,9 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 
 // decodeManifest reads a manifest without unknown keys or trailing bytes.
 func decodeManifest(file, schema string, data []byte, m any) error {
+	if dumpfmt.HasBOM(data) {
+		return &ManifestError{file, "JSON", "a byte order mark", "schema " + schema}
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(m); err != nil {

@@ -113,6 +113,9 @@ func readCSV(r io.Reader, name string, inv *Inventory) ([]*Row, error) {
 	if err != nil {
 		return nil, csvError(name, err)
 	}
+	if strings.HasPrefix(head[0], "\ufeff") {
+		return nil, &CSVError{name, errors.New("header: got a byte order mark, want none")}
+	}
 	if got := strings.Join(head, ","); got != csvHeader {
 		return nil, &CSVError{name, fmt.Errorf("header: got %q, want %q", got, csvHeader)}
 	}

@@ -79,6 +79,9 @@ func Load(nameOrFile string) (*Inventory, error) {
 // Parse reads an inventory, or a checkpoint's configuration; name stands for the
 // file in errors.
 func Parse(name string, data []byte) (*Inventory, error) {
+	if dumpfmt.HasBOM(data) {
+		return nil, fmt.Errorf("kernel: inventory %s: got a byte order mark, want a JSON object", name)
+	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(data, &keys); err != nil {
 		return nil, fmt.Errorf("kernel: inventory %s: %w", name, err)

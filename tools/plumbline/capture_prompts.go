@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,7 +123,7 @@ func parsePrompts(path string) ([]promptRow, error) {
 		return nil, &promptError{path, 1, "prompts", "a JSON array", "one JSON object a line"}
 	}
 	var rows []promptRow
-	seen := map[string]int{}
+	seen := map[string]promptRow{}
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -131,16 +132,32 @@ func parsePrompts(path string) ([]promptRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		if first, dup := seen[row.name]; dup {
-			return nil, &promptError{path, row.line, "name", fmt.Sprintf("%q, the name of line %d", row.name, first), "each name once"}
+		if err := nameTaken(path, row, seen, runtime.GOOS); err != nil {
+			return nil, err
 		}
-		seen[row.name] = row.line
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		return nil, &promptError{path, 0, "prompts", "none", `at least one line, e.g. {"name": "hi", "prompt": "Hello!"}`}
 	}
 	return rows, nil
+}
+
+// nameTaken refuses a name whose files a row before has, or that a system can't store.
+func nameTaken(path string, row promptRow, seen map[string]promptRow, goos string) error {
+	if why := dumpfmt.NameUnstorable(row.name, goos); why != "" {
+		return &promptError{path, row.line, "name", strconv.Quote(row.name), "one that this system stores: " + why}
+	}
+	key := dumpfmt.NameKey(row.name, goos)
+	r, taken := seen[key]
+	switch {
+	case !taken:
+		seen[key] = row
+		return nil
+	case r.name == row.name:
+		return &promptError{path, row.line, "name", fmt.Sprintf("%q, the name of line %d", row.name, r.line), "each name once"}
+	}
+	return &promptError{path, row.line, "name", fmt.Sprintf("%q beside %q of line %d", row.name, r.name, r.line), "names that differ in more than case: this system takes them for one"}
 }
 
 func parsePrompt(path string, number int, line []byte) (promptRow, error) {

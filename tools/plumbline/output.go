@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
@@ -41,7 +39,7 @@ func (a *app) mayWrite(flag, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
-	if strings.HasSuffix(path, string(filepath.Separator)) || err == nil && !st.Mode().IsRegular() {
+	if path != "" && os.IsPathSeparator(path[len(path)-1]) || err == nil && !st.Mode().IsRegular() {
 		kind := "a folder"
 		if err == nil && !st.IsDir() {
 			kind = "no regular file (" + st.Mode().Type().String() + ")"

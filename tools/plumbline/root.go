@@ -23,6 +23,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newBisect,
 	newCapture,
 	newDiff,
+	newExplain,
 	newGate,
 	newInspect,
 	newLayers,
@@ -34,6 +35,7 @@ var subcommands = []func(*app) *cobra.Command{
 	newSelftest,
 	newTargets,
 	newTrace,
+	newVersion,
 }
 
 // modelEnv stands in for --model.
@@ -94,6 +96,7 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 }
 
 func newRoot(a *app) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "plumbline",
 		Short: "Does the engine still compute the model, and where is the first wrong number?",
@@ -102,17 +105,21 @@ func newRoot(a *app) *cobra.Command {
 Exit codes of every command: 0 conforms or done; 1 does not conform (a malformed
 candidate file included); 2 the run itself broke (bad flag, model or golden);
 3 nothing, or a Core check nowhere, could be judged.`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageErrorf("unknown command %q", args[0])
 			}
 			return nil
 		},
-		// Without a command nothing was done, which must not look like success.
-		RunE: func(*cobra.Command, []string) error { return usageErrorf("no command given") },
+		RunE: func(*cobra.Command, []string) error {
+			if version {
+				return a.version()
+			}
+			// Nothing was done, which must not look like success.
+			return usageErrorf("no command given")
+		},
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -124,6 +131,10 @@ candidate file included); 2 the run itself broke (bad flag, model or golden);
 	for _, sub := range subcommands {
 		root.AddCommand(sub(a))
 	}
+	root.Flags().BoolVar(&version, "version", false, "which build this is")
+	root.AddCommand(topics()...)
+	root.SetHelpCommand(newHelp(a, root))
+	addCompletion(root)
 	return root
 }
 
@@ -145,6 +156,11 @@ func (a *app) modelFlag(cmd *cobra.Command, dtype reference.DType, takes []refer
 	f.StringVar(&a.model, "model", "",
 		"checkpoint: a Hugging Face folder, a hub cache folder with one snapshot, or a GGUF file; default $"+modelEnv)
 	f.StringVar(&value, "dtype", value, "the reference's arithmetic: "+anyOf(takes))
+	words := make([]string, len(takes))
+	for i, t := range takes {
+		words[i] = string(t)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("dtype", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	f.StringVar(&a.backend, "backend", "",
 		`the reference's GoMLX backend, as "go" or "go:OPTION,…"; default `+reference.DefaultBackend)
 }

@@ -116,7 +116,10 @@ func tensors(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 2 {
 		inventory = args[2]
 	}
-	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), ts.MkAbs(inventory), shift))
+	if _, err := os.Stat(ts.MkAbs(inventory)); err == nil { // else it is built in
+		inventory = ts.MkAbs(inventory)
+	}
+	ts.Check(writeTensorFolder(ts.MkAbs(args[0]), inventory, shift))
 }
 
 // writeTensorFolder writes raw files for an inventory: -2, -1, 0, 1, 2, …, and on

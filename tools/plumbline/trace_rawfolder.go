@@ -66,6 +66,9 @@ func readRawFolder(dir string, p trace.Plan, s trace.Shape) (*rawFolder, error) 
 	if err != nil {
 		return nil, err
 	}
+	if dumpfmt.HasBOM(data) {
+		return nil, &rawError{index, "JSON", "a byte order mark", "a list of {file, shape, dtype}"}
+	}
 	var entries []rawEntry
 	if err := json.Unmarshal(data, &entries); err != nil {
 		return nil, &rawError{index, "JSON", err.Error(), "a list of {file, shape, dtype}"}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // Group is a named set of cases.
@@ -23,6 +25,9 @@ const AllGroup = "all"
 func ParseGroups(name string, data []byte) ([]Group, error) {
 	bad := func(format string, args ...any) ([]Group, error) {
 		return nil, fmt.Errorf("bisect: groups %s: %s", name, fmt.Sprintf(format, args...))
+	}
+	if dumpfmt.HasBOM(data) {
+		return bad("got a byte order mark, want an object of lists")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	t, err := dec.Token()

@@ -1,5 +1,3 @@
-// Package overlap has one goroutine take what another one makes, so that a value is
-// looked at while the next one is computed.
 package overlap
 
 import "errors"

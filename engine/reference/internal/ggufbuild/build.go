@@ -1,5 +1,3 @@
-// Package ggufbuild puts GGUF files together byte by byte, for tests: sound ones,
-// and ones that lie.
 package ggufbuild
 
 import (

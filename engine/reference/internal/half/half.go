@@ -1,4 +1,3 @@
-// Package half converts IEEE 754 binary16 numbers.
 package half
 
 import "math"
