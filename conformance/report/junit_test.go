@@ -267,6 +267,9 @@ func TestJUnitIsRedWhereverAGateIs(t *testing.T) {
 	none.Shard = nil
 	require.Contains(t, outcomes(t, none)["verdict/conclusion"], "error: nothing judged")
 	require.Contains(t, outcomes(t, &conformance.Report{})["verdict/conclusion"], "error", "a report of nothing")
+	reference := base()
+	reference.ReferenceFailed = true // whatever the conclusion says
+	require.Contains(t, outcomes(t, reference)["verdict/conclusion"], "error: conforms: the reference failed")
 	for name, change := range map[string]func(r *conformance.Report){ // whatever the conclusion says
 		"a waiver":   func(r *conformance.Report) { r.Waivers = samples()["waiver-problem"].Waivers },
 		"a baseline": func(r *conformance.Report) { r.Baseline = samples()["baseline"].Baseline },
