@@ -208,6 +208,35 @@ func TestMergeFindsAnothersRowsAcrossShards(t *testing.T) {
 	}
 }
 
+// TestMergeOfAFaultInSomeCases: the case that is asked which layer it behaves like is not
+// the first, and not in the first shard; with places at all positions, and from last
+// rows alone.
+func TestMergeOfAFaultInSomeCases(t *testing.T) {
+	sweep(t)
+	cfg := seededFew(t, 7)
+	sound := cfg.Candidate
+	swapped, err := cfg.Mutants(cfg, conformance.Control{Mutant: "layers-swapped", Side: conformance.SideCandidate, Layer: 9})
+	require.NoError(t, err)
+	for _, lastRows := range []bool{false, true} {
+		for _, faulty := range [][]int{{6}, {4, 5}, {2, 3, 4, 5, 6}} {
+			cfg.Candidate = inPlaceOf{sound, func(ctx context.Context, req engine.Request) (*engine.Response, error) {
+				from := sound
+				if i := slices.IndexFunc(cfg.Cases, func(c engine.Case) bool { return c.Name == req.Case.Name }); slices.Contains(faulty, i) {
+					from = swapped.Candidate
+				}
+				resp, err := from.Run(ctx, req)
+				if err == nil && lastRows {
+					resp.Probes = nil
+				}
+				return resp, err
+			}}
+			whole := assertMergesToWhole(t, cfg, 2, 5)
+			assert.Equal(t, conformance.Fails, whole.Conclusion)
+			assert.Contains(t, fmt.Sprint(whole.Notes), "behaves like layer 10, not like layer 9", "%v, last rows %v", faulty, lastRows)
+		}
+	}
+}
+
 // TestMergeKeepsErrorsApart: a broken file, and a case that isn't offered.
 func TestMergeKeepsErrorsApart(t *testing.T) {
 	onlyOnEmbedded(t)
