@@ -113,10 +113,10 @@ func (s *Set) recordedRows(name string, c dumpfmt.CaseFile) (what, got, want str
 	if err != nil {
 		return "layer dump", err.Error(), "a readable one"
 	}
-	h, print := d.Header(), dumpfmt.Fingerprint(c.Text)
+	h, ofText := d.Header(), dumpfmt.Fingerprint(c.Text)
 	switch floors := s.LayerFloor(name); {
-	case h.Fingerprint != print:
-		return "fingerprint", fmt.Sprintf("0x%016X", h.Fingerprint), fmt.Sprintf("0x%016X, the text's", print)
+	case h.Fingerprint != ofText:
+		return "fingerprint", fmt.Sprintf("0x%016X", h.Fingerprint), fmt.Sprintf("0x%016X, the text's", ofText)
 	case h.Rows != len(floors):
 		return "rows", fmt.Sprint(h.Rows), fmt.Sprintf("%d, as the manifest's precision", len(floors))
 	}

@@ -125,9 +125,9 @@ func adaptCase(mode string, ids []int, text, layers, logits string) error {
 	for i, id := range ids {
 		up[i], down[i] = float32(id+plus), float32(plus-id)
 	}
-	print := fnv.New64a()
-	io.WriteString(print, text)
-	fingerprint := print.Sum64()
+	hash := fnv.New64a()
+	io.WriteString(hash, text)
+	fingerprint := hash.Sum64()
 	switch mode {
 	case "swapped rows":
 		up, down = down, up

@@ -210,10 +210,10 @@ func (a *app) holdToReference(ctx context.Context, ref *reference.Engine, set *g
 	judged := map[string]bool{}
 	var failed []conformance.Result
 	for _, r := range rep.Checks {
-		switch {
-		case r.Status == conformance.Fail || r.Status == conformance.Error:
+		switch r.Status {
+		case conformance.Fail, conformance.Error:
 			failed = append(failed, r)
-		case r.Status == conformance.Pass:
+		case conformance.Pass:
 			judged[r.ID+" "+r.Case] = true
 		}
 	}
