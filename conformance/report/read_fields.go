@@ -78,6 +78,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[conformance.Level]():      texts(conformance.Core, conformance.Extended, conformance.Provisional),
 	reflect.TypeFor[conformance.Side]():       texts(conformance.SideCandidate, conformance.SideReference, conformance.SideSuite),
 	reflect.TypeFor[conformance.Margin]():     texts(conformance.Match, conformance.TieFlip, conformance.Drift, conformance.Wrong),
+	reflect.TypeFor[conformance.Feature]():    texts(conformance.Features()...),
 	reflect.TypeFor[conformance.Kind](): texts(conformance.KindLayer, conformance.KindAllLayers, conformance.KindInput, conformance.KindDump,
 		conformance.KindHead, conformance.KindFormat, conformance.KindProvenance),
 }
