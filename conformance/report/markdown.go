@@ -75,7 +75,7 @@ func headline(r *conformance.Report) string {
 		b.WriteString("\nThe reference failed a check of its own: no verdict can be trusted.\n")
 	}
 	if s := r.Shard; s != nil {
-		fmt.Fprintf(&b, "\nShard %d of %d: %d of %s. `plumbline merge` gives the verdict over all.\n", s.Index+1, s.Total, len(r.Cases), plural(s.AllCases, "case"))
+		fmt.Fprintf(&b, "\nShard %d of %d (index %d): %d of %s. `plumbline merge` gives the verdict over all.\n", s.Index+1, s.Total, s.Index, len(r.Cases), plural(s.AllCases, "case"))
 	}
 	return b.String()
 }

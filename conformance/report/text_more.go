@@ -13,7 +13,7 @@ const (
 )
 
 func shardLine(s *conformance.ShardInfo, cases int) string {
-	return fmt.Sprintf("shard %d of %d: %d of %s; `plumbline merge` gives the verdict over all", s.Index+1, s.Total, cases, plural(s.AllCases, "case"))
+	return fmt.Sprintf("shard %d of %d (index %d): %d of %s; `plumbline merge` gives the verdict over all", s.Index+1, s.Total, s.Index, cases, plural(s.AllCases, "case"))
 }
 
 // waiverProblems has one line per waiver that makes the run fail by itself.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine/reference"
 	"github.com/plumbline-go/plumbline/golden"
@@ -30,6 +31,13 @@ var textInputs = map[string]struct {
 		func(_ *testing.T, path string) (any, error) {
 			rows, err := parsePrompts(path)
 			return rows, err
+		}},
+	"waivers": {"waivers.json", "{\n \"waivers\": [\n  {\"check\": \"LocalError\", \"case\": \"a\", \"reason\": \"known\", \"expires\": \"2030-01-01\"}\n ]\n}\n",
+		func(t *testing.T, path string) (any, error) {
+			f, err := os.Open(path)
+			require.NoError(t, err)
+			defer f.Close()
+			return conformance.ReadWaivers(f, path)
 		}},
 	"engine.json": {"engine.json", "{\n \"name\": \"e\",\n \"layers\": \"f32\"\n}\n",
 		func(_ *testing.T, path string) (any, error) { return dumpfmt.ReadEngineFile(filepath.Dir(path)) }},

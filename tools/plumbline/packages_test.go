@@ -105,7 +105,8 @@ func TestEveryPackageHasADoc(t *testing.T) {
 
 // entryPoints are the functions that somebody begins with, by package.
 var entryPoints = map[string][]string{
-	"conformance":             {"Run", "Evaluate", "Exact", "Prove", "Smoke", "Builtin", "StandardProbes", "DefaultBudgets"},
+	"conformance":             {"Run", "Evaluate", "Exact", "Prove", "Smoke", "Builtin", "StandardProbes", "DefaultBudgets", "ReadWaivers", "Merge"},
+	"conformance/report":      {"Read", "Text", "HTML", "WriteFolder"},
 	"conformance/report/plot": {"HeatMap", "Bars"},
 	"dumpfmt": {"Create", "CreateFolder", "OpenFolder", "CreateFloatLayers", "OpenFloatLayers", "CreateInt8Layers", "OpenInt8Layers", "NewFloatLogits",
 		"NewInt32Logits", "CreateSafetensors", "OpenSafetensors", "CheckSafetensors", "ParseCaseFile", "ReadEngineFile", "CreateTarget", "Fingerprint", "EachPair"},

@@ -56,7 +56,7 @@ func verdictOf(r *conformance.Report) verdict {
 		v.Problems = append(v.Problems, fmt.Sprintf("%s against the baseline %s", plural(len(b.Regressions), "regression"), name(b.Name)))
 	}
 	if s := r.Shard; s != nil {
-		v.Shard = fmt.Sprintf("shard %d of %d: %d of %s, so the verdict is on a part of the run", s.Index+1, s.Total, len(r.Cases), plural(s.AllCases, "case"))
+		v.Shard = fmt.Sprintf("shard %d of %d (index %d): %d of %s, so the verdict is on a part of the run", s.Index+1, s.Total, s.Index, len(r.Cases), plural(s.AllCases, "case"))
 	}
 	return v
 }

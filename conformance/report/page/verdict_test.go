@@ -70,7 +70,7 @@ func TestVerdictNamesWaiversBaselineAndShard(t *testing.T) {
 	r.Shard = &conformance.ShardInfo{Index: 1, Total: 4, AllCases: 8}
 	p := parse(t, written(t, r))
 	v := p.id("verdict").words()
-	for _, want := range []string{"waiver of LocalError, case all cases: it expired", "1 regression against the baseline base.json", "1 result that failed is waived", "shard 2 of 4: 2 of 8 cases"} {
+	for _, want := range []string{"waiver of LocalError, case all cases: it expired", "1 regression against the baseline base.json", "1 result that failed is waived", "shard 2 of 4 (index 1): 2 of 8 cases"} {
 		assert.Contains(t, v, want)
 	}
 	assert.Contains(t, p.id("checks").words(), "waived until 2026-01-01: known")
