@@ -127,7 +127,8 @@ func notJudgedWrong(r *conformance.Report) string {
 // locusWrong finds rows and cases that point nowhere.
 func locusWrong(r *conformance.Report) string {
 	for i, c := range r.Checks {
-		if _, ok := r.Cases[c.Case]; !ok && c.Case != "*" {
+		// What a baseline says of a case that is gone stands under that case's name.
+		if _, ok := r.Cases[c.Case]; !ok && c.Case != "*" && !looksAtResults[c.ID] {
 			return fmt.Sprintf("checks[%d]: %s, and there is no such case", i, caseLabel(c.Case))
 		}
 	}

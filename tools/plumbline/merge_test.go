@@ -58,7 +58,7 @@ func TestMergedGatesAreTheWholeGate(t *testing.T) {
 				dir := filepath.Join(out, "shards", fmt.Sprint(i))
 				code, text, errs := runs(t, append(gate, dir, "--shard", fmt.Sprintf("%d/%d", i, tc.total), "--costs", filepath.Join(out, "whole", "report.json"))...)
 				assert.Equal(t, wholeCode, code, "shard %d: %s %s", i, text, errs)
-				assert.Contains(t, text, fmt.Sprintf("shard %d/%d:", i, tc.total))
+				assert.Contains(t, text, fmt.Sprintf("shard %d of %d (index %d): ", i+1, tc.total, i))
 				rep, err := readReport("report", filepath.Join(dir, "report.json"))
 				require.NoError(t, err)
 				assert.Contains(t, rep.Reproduce, fmt.Sprintf("--shard %d/%d --costs", i, tc.total))

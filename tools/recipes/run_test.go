@@ -160,7 +160,7 @@ func TestGitHubRecipeRuns(t *testing.T) {
 		}
 		got, out := step("verdict", "Merge", nil)
 		require.Equal(t, code, got, out)
-		assert.Contains(t, read(t, filepath.Join(dir, "summary.md")), "conclusion: ")
+		assert.Contains(t, read(t, filepath.Join(dir, "summary.md")), "## Plumbline: ")
 		return filepath.Join(dir, "report")
 	})
 }
@@ -220,7 +220,7 @@ func TestKubernetesRecipeRuns(t *testing.T) {
 		for i := range all[0].Spec.Completions {
 			got, out := pod(all[0], i)
 			codes = append(codes, got)
-			assert.Contains(t, out, fmt.Sprintf("shard %d/%d:", i, all[0].Spec.Completions))
+			assert.Contains(t, out, fmt.Sprintf("shard %d of %d (index %d): ", i+1, all[0].Spec.Completions, i))
 		}
 		assert.Equal(t, code, slices.Max(codes), "%v", codes)
 		got, out := pod(all[1], 0)
