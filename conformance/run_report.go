@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,28 +58,37 @@ func reportName(test string) string {
 // none, rather than a better one.
 func clearReports(paths []string) error {
 	for _, p := range paths {
-		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("conformance: an earlier report: %w", err)
+		for _, file := range []string{p, EvidencePath(p)} {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("conformance: an earlier report: %w", err)
+			}
 		}
 	}
 	return nil
 }
 
-// writeReports writes the report to each path, whole or not at all.
+// writeReports writes the report to each path, whole or not at all. What merging needs
+// of a shard comes first, so that it is there where the report is.
 func writeReports(rep *Report, paths []string) error {
 	var failed []error
 	for _, p := range paths {
-		failed = append(failed, writeReportJSON(rep, p))
+		if rep.HasEvidence() {
+			if err := writeWhole(EvidencePath(p), rep.WriteEvidence); err != nil {
+				failed = append(failed, err)
+				continue
+			}
+		}
+		failed = append(failed, writeWhole(p, rep.WriteJSON))
 	}
 	return errors.Join(failed...)
 }
 
-func writeReportJSON(rep *Report, path string) error {
+func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := dumpfmt.Create(path, dumpfmt.WriteOptions{Overwrite: true})
 	if err != nil {
 		return err
 	}
-	if err := rep.WriteJSON(f); err != nil {
+	if err := write(f); err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	return f.Commit()

@@ -36,6 +36,11 @@ func TestRunWithAReport(t *testing.T) {
 		cfg.Reference = nil
 	case "allowed":
 		cfg.AllowPartial = true
+	case "shard 0", "shard 1":
+		all, err := seeded()
+		require.NoError(t, err)
+		cfg.AllowPartial, cfg.Cases = true, all.Cases[:3]
+		cfg.Shard = &conformance.Shard{Index: int(scenario[len(scenario)-1] - '0'), Total: 2}
 	}
 	cfg.ReportJSON = os.Getenv(reportFile)
 	t.Run("a/b", func(t *testing.T) { conformance.Run(t, cfg) })
@@ -102,4 +107,30 @@ func TestRunWritesItsReport(t *testing.T) {
 		require.Error(t, err, out)
 		require.Contains(t, out, "$PLUMBLINE_REPORT: got reports, want an absolute path")
 	})
+}
+
+// TestShardsOfRunMerge joins what two test processes wrote.
+func TestShardsOfRunMerge(t *testing.T) {
+	onlyOnEmbedded(t)
+	dir := t.TempDir()
+	var shards []conformance.ShardReport
+	for _, name := range []string{"shard 0", "shard 1"} {
+		path := filepath.Join(dir, name+".json")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRunWithAReport$")
+		cmd.Env = append(os.Environ(), reportScenario+"="+name, reportFile+"="+path)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		s := conformance.ShardReport{Name: name}
+		s.Report, err = report.ReadFile(path)
+		require.NoError(t, err)
+		s.Evidence, err = os.ReadFile(conformance.EvidencePath(path))
+		require.NoError(t, err)
+		shards = append(shards, s)
+	}
+	_, err := conformance.Merge(shards[:1], conformance.MergeOptions{})
+	require.ErrorContains(t, err, "missing: [1]")
+	merged, err := conformance.Merge(shards, conformance.MergeOptions{})
+	require.NoError(t, err)
+	assert.Len(t, merged.Cases, 3)
+	assert.Equal(t, conformance.Partial, merged.Conclusion)
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -124,6 +126,16 @@ func (r *Report) keepEvidence(ctx context.Context, cfg *Config, plan *runPlan, e
 func evidenceHash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// EvidencePath is where the evidence of a shard stands beside its report: EvidenceFile for
+// report.json, NAME.EvidenceFile for NAME.json.
+func EvidencePath(report string) string {
+	dir, file := filepath.Split(report)
+	if file == "report.json" {
+		return dir + EvidenceFile
+	}
+	return dir + strings.TrimSuffix(file, ".json") + "." + EvidenceFile
 }
 
 // HasEvidence reports whether the report is that of a shard's run, and not one that was

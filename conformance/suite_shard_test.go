@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/plumbline-go/plumbline/conformance"
-	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // suiteShard is the part of the cases that this process judges, nil for all.
@@ -83,20 +82,6 @@ func othersTests(names []string, s conformance.Shard) []string {
 		i++
 	}
 	return others
-}
-
-func writeShardEvidence(rep *conformance.Report, dir string) error {
-	if rep.Shard == nil {
-		return nil
-	}
-	f, err := dumpfmt.Create(filepath.Join(dir, conformance.EvidenceFile), dumpfmt.WriteOptions{Overwrite: true})
-	if err != nil {
-		return err
-	}
-	if err := rep.WriteEvidence(f); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return f.Commit()
 }
 
 // TestEachTestRunsInOneShard, and those of the checks in all of them.

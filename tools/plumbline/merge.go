@@ -69,7 +69,7 @@ func (a *app) merge(args []string, out, baseline string, partial bool) error {
 			if s.Report, err = report.ReadFile(file); err != nil {
 				return fmt.Errorf("merge: %w", err)
 			}
-			s.Evidence, err = os.ReadFile(filepath.Join(filepath.Dir(file), conformance.EvidenceFile))
+			s.Evidence, err = os.ReadFile(conformance.EvidencePath(file))
 			if errors.Is(err, fs.ErrNotExist) && s.Report.Shard == nil {
 				err = nil // it is no shard, which is what there is to say
 			}
