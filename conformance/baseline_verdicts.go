@@ -63,12 +63,8 @@ func verdictChanges(b, r *Report) (worse, better []Change) {
 			worse = append(worse, change(place{"*", name}, "case", passed, unjudged, "the case is gone"))
 		}
 	}
-	ran := map[string]bool{}
-	for _, c := range r.About {
-		ran[c.ID] = true
-	}
 	for p, was := range before {
-		if gone[p.name] || !ran[p.check] {
+		if gone[p.name] {
 			continue
 		}
 		is := after[p]

@@ -249,10 +249,21 @@ func Builtin() *Registry {
 	return &r
 }
 
+// CoreChecks are the IDs of the Core checks that a candidate must have been judged by.
+func CoreChecks() []string {
+	out := make([]string, len(coreOfCandidate))
+	for i, c := range coreOfCandidate {
+		out[i] = c.ID
+	}
+	return out
+}
+
+type coreCheck struct{ ID, WouldRun string }
+
 // coreOfCandidate lists the Core checks that a candidate must have been judged
 // by, whether or not they are built: a verdict must not claim what nothing
 // looked at.
-var coreOfCandidate = []struct{ ID, WouldRun string }{
+var coreOfCandidate = []coreCheck{
 	{"PromptTokens", "needs the ids that the candidate ran; for a dump folder's own prompts also a tokenizer.json beside the model"},
 	{"ResidualShape", "needs a layer dump, NAME.layers.bin, in at least one case"},
 	{"ResidualCandidate", "needs a layer dump, NAME.layers.bin, or probes of embed and every resid_post, in at least one case"},

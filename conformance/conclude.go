@@ -42,6 +42,20 @@ func (r *Report) conclude() {
 			r.NotJudged = append(r.NotJudged, NotJudged{ID: core.ID, WouldRun: r.wouldRun(core.ID, core.WouldRun)})
 		}
 	}
+	for _, s := range r.Skips {
+		note := "left out on request: " + s.Check
+		if s.Case != "" {
+			note += ", " + caseInWords(s.Case)
+		}
+		r.Notes = append(r.Notes, note+": "+s.Reason)
+		// A waiver of the same would have to expire; what is left out only hides.
+		if core := slices.ContainsFunc(coreOfCandidate, func(c coreCheck) bool { return c.ID == s.Check }); core && judged[s.Check] {
+			r.NotJudged = append(r.NotJudged, NotJudged{ID: s.Check, Case: s.Case, WouldRun: "left out of " + caseInWords(s.Case) + " on request: " + s.Reason})
+		}
+	}
+	if len(r.Only) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("only %s ran, on request: the verdict can't be better than partial", counted(len(r.Only), "check")))
+	}
 	switch {
 	case r.ReferenceFailed:
 		r.Conclusion = NothingJudged // against a reference that is wrong itself
@@ -49,11 +63,25 @@ func (r *Report) conclude() {
 		r.Conclusion = Fails
 	case r.Executed == 0 || vacuous:
 		r.Conclusion = NothingJudged
-	case len(r.NotJudged) > 0:
+	case len(r.NotJudged) > 0 || len(r.Only) > 0:
 		r.Conclusion = Partial
 	default:
 		r.Conclusion = Conforms
 	}
+}
+
+func caseInWords(name string) string {
+	if name == "*" {
+		return "the verdict over all cases"
+	}
+	return "case " + name
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // looksAtResults reports whether an ID is of what judges other checks' results, which by

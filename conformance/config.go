@@ -32,7 +32,7 @@ type Config struct {
 	// held to Golden on every case that has one.
 	ReferenceCases int
 	// Only, if not empty, restricts the run to these check IDs. A restricted
-	// run never concludes Conforms, since Core checks were left out.
+	// run never concludes Conforms, whichever checks were left out.
 	Only []string
 	// Skip leaves checks of the candidate out on purpose, each with its reason.
 	Skip []CheckSkip

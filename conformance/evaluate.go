@@ -68,7 +68,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			return nil, err
 		}
 	}
-	rep.Skips = cfg.Skip
+	rep.Skips, rep.Only = cfg.Skip, cfg.Only
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
 	}

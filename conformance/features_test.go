@@ -128,13 +128,15 @@ func TestFeatureNames(t *testing.T) {
 }
 
 // TestSkips: a check that is left out is a skip with the reason; a Core check that is
-// left out everywhere makes the verdict partial, on one case it doesn't.
+// left out makes the verdict partial at best, on one case too: there it would have to fail.
 func TestSkips(t *testing.T) {
 	cfg := faulty(t, "", 0)
 	name := cfg.Cases[0].Name
 	cfg.Skip = []conformance.CheckSkip{{Check: "LocalError", Case: name, Reason: "no room"}}
 	rep := evaluated(t, cfg)
-	assert.Equal(t, conformance.Conforms, rep.Conclusion)
+	assert.Equal(t, conformance.Partial, rep.Conclusion)
+	assert.Equal(t, []conformance.NotJudged{{ID: "LocalError", Case: name, WouldRun: "left out of case " + name + " on request: no room"}}, rep.NotJudged)
+	assert.Contains(t, rep.Notes, "left out on request: LocalError, case "+name+": no room")
 	assert.Equal(t, cfg.Skip, rep.Skips)
 	seen := 0
 	for _, r := range ofCheck(rep, "LocalError") {

@@ -40,11 +40,18 @@ type MergeOptions struct {
 //
 // The error says why the shards can't be joined: one is missing, there twice, of another
 // run, or of another version.
-func Merge(shards []ShardReport, o MergeOptions) (*Report, error) {
+func Merge(shards []ShardReport, o MergeOptions) (merged *Report, err error) {
 	wires, err := wiresOf(shards)
 	if err != nil {
 		return nil, err
 	}
+	// The hash keeps accidents out. Figures that somebody made up, hash included, may be
+	// of shapes that no run has.
+	defer func() {
+		if p := recover(); p != nil {
+			merged, err = nil, fmt.Errorf("merge: %s: it holds what no run writes: %v", EvidenceFile, p)
+		}
+	}()
 	registry := o.Registry
 	if registry == nil {
 		registry = Builtin()
@@ -57,7 +64,7 @@ func Merge(shards []ShardReport, o MergeOptions) (*Report, error) {
 	first := wires[0]
 	rep := newReport(first.Reproduce)
 	rep.Reference, rep.Candidate, rep.Tool = first.Reference, first.Candidate, first.Tool
-	rep.Skips, rep.Features = first.Skips, first.Features
+	rep.Skips, rep.Only, rep.Features = first.Skips, first.Only, first.Features
 	var checks []*Check
 	for _, id := range first.Checks {
 		c := registry.Lookup(id)
@@ -236,6 +243,11 @@ func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 		var err error
 		if wires[i], err = readEvidence(s.Name, s.Evidence, s.Report); err != nil {
 			return nil, err
+		}
+		// The candidate's folder or command is no part of the plan: two builds may
+		// describe themselves alike.
+		if got, want := wires[i].Reproduce, wires[0].Reproduce; got != want {
+			return nil, fmt.Errorf("merge: %s: command: got %q, want %q as in %s: not shards of one run", s.Name, got, want, shards[0].Name)
 		}
 	}
 	return wires, wholeRun(wires, shards)

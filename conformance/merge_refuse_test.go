@@ -103,11 +103,23 @@ func TestMergeRefuses(t *testing.T) {
 	require.NoError(t, err)
 	twice, err := conformance.Rewritten(shards[1], func(w *conformance.Wire) { w.Cases[0].Index = 0; w.Cases = append(w.Cases, w.Cases[0]) })
 	require.NoError(t, err)
+	other = cfg
+	other.Reproduce = "plumbline gate --candidate ./another"
+	commands := run(other, 3)
+	senseless := slices.Clone(shards)
+	for i := range senseless { // logits over another vocabulary in each
+		senseless[i], err = conformance.Rewritten(senseless[i], func(w *conformance.Wire) {
+			w.Cases[0].Logits = &conformance.LogitProfile{Rows: make([]conformance.LogitRow, 1), Offset: make([]float64, i+1)}
+		})
+		require.NoError(t, err)
+	}
 	for _, tc := range []struct {
 		name   string
 		shards []conformance.ShardReport
 		want   []string
 	}{
+		{"another command", []conformance.ShardReport{shards[0], shards[1], commands[2]}, []string{"command: got", "./another", "not shards of one run"}},
+		{"what no run writes", senseless, []string{"evidence.bin: it holds what no run writes"}},
 		{"none", nil, []string{"got no report"}},
 		{"a missing one", shards[:2], []string{"got 2 of 3 shards", "missing: [2]"}},
 		{"one twice", []conformance.ShardReport{shards[0], shards[1], shards[1]}, []string{"shard 1 of 3", "twice"}},

@@ -183,9 +183,12 @@ func probesOf(p *ProbeProfile) []ProbeRow {
 	return out
 }
 
-// NotJudged is a Core check that was judged on no case.
+// NotJudged is a Core check that was judged on no case, or left out of one on request.
 type NotJudged struct {
-	ID       string `json:"id"`
+	ID string `json:"id"`
+	// Case is what it was left out of, "*" being the verdict over all cases; empty for a
+	// check that was judged nowhere.
+	Case     string `json:"case,omitempty"`
 	WouldRun string `json:"would_run_with"`
 }
 
@@ -243,6 +246,8 @@ type Report struct {
 	SourceWaived bool        `json:"source_waived,omitempty"`
 	// Skips are what was left out on request.
 	Skips []CheckSkip `json:"skips,omitempty"`
+	// Only are the checks that the run was restricted to; empty for one of all.
+	Only []string `json:"only,omitempty"`
 	// Baseline is null where the run was compared with no earlier one.
 	Baseline *BaselineInfo `json:"baseline,omitempty"`
 	// Repeat is null where the build was run once.

@@ -7,8 +7,8 @@ import (
 	"github.com/plumbline-go/plumbline/engine"
 )
 
-// CheckSkip leaves a check of the candidate out on purpose. A Core check that is left out of
-// every case makes the verdict partial.
+// CheckSkip leaves a check of the candidate out on purpose. A Core check that is left out,
+// of one case or of all, makes the verdict partial at best.
 type CheckSkip struct {
 	Check string `json:"check"`
 	// Case is one case, "*" the verdict over all of them; empty leaves the check out

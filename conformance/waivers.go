@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plumbline-go/plumbline/engine"
@@ -147,6 +149,7 @@ func (r *Report) waiveResult(c *Result) {
 		}
 	}
 	if len(used) == 0 || slices.Contains(covered, false) {
+		r.waivedInPart(c, used, covered)
 		return
 	}
 	for _, i := range used {
@@ -154,6 +157,20 @@ func (r *Report) waiveResult(c *Result) {
 	}
 	w := r.Waivers[used[0]].Waiver
 	c.Waived = &w
+}
+
+// waivedInPart says of waivers which cover a part of a failure alone what they don't:
+// the failure stays one, and that is no reason to call them unused.
+func (r *Report) waivedInPart(c *Result, used []int, covered []bool) {
+	var rest []string
+	for k, f := range c.Findings {
+		if at := cmp.Or(string(f.Probe), "no place in particular"); !covered[k] && !slices.Contains(rest, at) {
+			rest = append(rest, at)
+		}
+	}
+	for _, i := range used {
+		r.Waivers[i].Problem = "too narrow: the check failed there, and also at " + strings.Join(rest, ", ")
+	}
 }
 
 // settleUnused says of a waiver that waived nothing why it makes the run fail. It is for

@@ -296,3 +296,32 @@ func FuzzReadWaivers(f *testing.F) {
 		}
 	})
 }
+
+// TestAWaiverOfAPartSaysWhatItLeaves: red is right, and so is where else it failed.
+func TestAWaiverOfAPartSaysWhatItLeaves(t *testing.T) {
+	cfg := faulty(t, "layer-skipped", 5)
+	whole := evaluated(t, cfg)
+	var failing conformance.Result
+	for _, r := range whole.Failures() {
+		if r.ID == "ResidualCandidate" && r.Case != "*" && len(r.Findings) > 1 {
+			failing = r
+		}
+	}
+	require.NotEmpty(t, failing.ID)
+	first, second := string(failing.Findings[0].Probe), string(failing.Findings[1].Probe)
+	require.NotEqual(t, first, second)
+	cfg.Waivers = []conformance.Waiver{{Check: failing.ID, Case: failing.Case, Probe: first, Reason: "x", Expires: time.Now().AddDate(0, 1, 0).Format(time.DateOnly)}}
+	rep := evaluated(t, cfg)
+	assert.Equal(t, conformance.Fails, rep.Conclusion)
+	assert.Contains(t, rep.Waivers[0].Problem, "too narrow: the check failed there, and also at "+second)
+}
+
+// TestARestrictedRunIsPartial, also where it has every Core check.
+func TestARestrictedRunIsPartial(t *testing.T) {
+	cfg := faulty(t, "", 0)
+	require.Equal(t, conformance.Conforms, evaluated(t, cfg).Conclusion)
+	cfg.Only = conformance.CoreChecks()
+	rep := evaluated(t, cfg)
+	assert.Empty(t, rep.NotJudged)
+	assert.Equal(t, conformance.Partial, rep.Conclusion)
+}

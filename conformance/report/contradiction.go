@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/conformance"
 )
@@ -12,7 +13,7 @@ import (
 // don't. It doesn't conclude again: that takes what only a run knows. It refuses what no
 // run concludes, above all a verdict that is better than the checks.
 func contradiction(r *conformance.Report) string {
-	for _, find := range []func(*conformance.Report) string{countsWrong, tooGood, tooBad, notJudgedWrong, locusWrong, waiversWrong, shardWrong} {
+	for _, find := range []func(*conformance.Report) string{countsWrong, tooGood, tooBad, notAsDescribed, notJudgedWrong, locusWrong, waiversWrong, shardWrong} {
 		if what := find(r); what != "" {
 			return what
 		}
@@ -94,8 +95,57 @@ func tooGood(r *conformance.Report) string {
 	if b := r.Baseline; b != nil && len(b.Regressions) > 0 {
 		return fmt.Sprintf("conclusion: got %q, and there are %d regressions from the baseline", r.Conclusion, len(b.Regressions))
 	}
+	if r.Conclusion == conformance.Conforms {
+		if id := coreUnjudged(r); id != "" {
+			return fmt.Sprintf("conclusion: got %q, and the Core check %s came to no verdict", r.Conclusion, id)
+		}
+		if len(r.Only) > 0 {
+			return fmt.Sprintf("conclusion: got %q, and the run was restricted to %d checks", r.Conclusion, len(r.Only))
+		}
+	}
 	if r.Conclusion == conformance.Conforms && len(r.NotJudged) > 0 {
 		return fmt.Sprintf("conclusion: got %q, and the Core check %s was judged nowhere", r.Conclusion, printable(r.NotJudged[0].ID, nameLength))
+	}
+	return ""
+}
+
+// coreUnjudged is a Core check that nothing of the candidate was judged by, empty where
+// there is none. Two builds that are compared bit for bit have checks of their own.
+func coreUnjudged(r *conformance.Report) string {
+	judged, exact := map[string]bool{}, len(r.About) == 0
+	for _, c := range r.Checks {
+		judged[c.ID] = judged[c.ID] || counted(c)
+		exact = exact && strings.HasPrefix(c.ID, "Exact")
+	}
+	if exact {
+		return ""
+	}
+	for _, id := range conformance.CoreChecks() {
+		if !judged[id] {
+			return id
+		}
+	}
+	return ""
+}
+
+// notAsDescribed finds results that aren't what the report says of their checks.
+func notAsDescribed(r *conformance.Report) string {
+	about := map[string]conformance.CheckInfo{}
+	for _, a := range r.About {
+		about[a.ID] = a
+	}
+	for i, c := range r.Checks {
+		a, ok := about[c.ID]
+		if !ok {
+			continue // a comparison bit for bit, and an answer that can't be read, are described by none
+		}
+		reported := a.Level == conformance.Extended && c.Level == conformance.Provisional && len(r.Features) > 0
+		if c.Level != a.Level && !reported {
+			return fmt.Sprintf("checks[%d]: level: got %q, and about says %q of %s", i, c.Level, a.Level, printable(c.ID, nameLength))
+		}
+		if !slices.Contains(a.Sides, c.Side) {
+			return fmt.Sprintf("checks[%d]: side: got %q, and about says %v of %s", i, c.Side, a.Sides, printable(c.ID, nameLength))
+		}
 	}
 	return ""
 }
@@ -117,7 +167,7 @@ func notJudgedWrong(r *conformance.Report) string {
 		judged[c.ID] = judged[c.ID] || counted(c)
 	}
 	for _, n := range r.NotJudged {
-		if judged[n.ID] {
+		if judged[n.ID] && n.Case == "" {
 			return fmt.Sprintf("core_not_judged: got %s, which was judged", printable(n.ID, nameLength))
 		}
 	}
@@ -161,7 +211,10 @@ func waiversWrong(r *conformance.Report) string {
 		if c.Side != conformance.SideCandidate || (c.Status != conformance.Fail && c.Status != conformance.Error) {
 			return fmt.Sprintf("checks[%d]: got a waiver on a result that is no failure of the candidate", i)
 		}
-		if !slices.ContainsFunc(r.Waivers, func(w conformance.WaiverUse) bool { return w.Waiver == *c.Waived }) {
+		if c.Waived.Check != c.ID || c.Waived.Case != c.Case {
+			return fmt.Sprintf("checks[%d]: waived: got a waiver of %s, %s", i, printable(c.Waived.Check, nameLength), caseLabel(c.Waived.Case))
+		}
+		if !slices.ContainsFunc(r.Waivers, func(w conformance.WaiverUse) bool { return w.Waiver == *c.Waived && w.Problem == "" }) {
 			return fmt.Sprintf("checks[%d]: got a waiver that waivers hasn't", i)
 		}
 	}

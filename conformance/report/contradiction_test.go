@@ -22,17 +22,35 @@ func TestReadRefusesContradictions(t *testing.T) {
 		{"a failure called nothing", "fails", func(r *conformance.Report) { r.Conclusion = conformance.NothingJudged }, `got "nothing judged", and LocalError`},
 		{"an unreadable answer called conforming", "conforms", func(r *conformance.Report) {
 			r.Checks[0].Status = conformance.Error
-			r.Executed = 1
+			r.Executed = 6
 		}, `LocalError has status "error" on berlin`},
 		{"an extended failure called conforming", "conforms", func(r *conformance.Report) {
 			r.Checks[0].Status, r.Checks[0].Level = conformance.Fail, conformance.Extended
 		}, `LocalError has status "fail"`},
 		{"fails for no reason", "conforms", func(r *conformance.Report) { r.Conclusion = conformance.Fails }, "and no check, waiver or figure"},
-		{"counted too many", "conforms", func(r *conformance.Report) { r.Executed = 3 }, "executed: got 3, and 2 checks"},
-		{"counted a waived one", "waived", func(r *conformance.Report) { r.Executed = 2 }, "executed: got 2, and 1 checks"},
+		{"counted too many", "conforms", func(r *conformance.Report) { r.Executed = 8 }, "executed: got 8, and 7 checks"},
+		{"counted a waived one", "waived", func(r *conformance.Report) { r.Executed = 7 }, "executed: got 7, and 6 checks"},
 		{"conforms without a verdict", "nothing-judged", func(r *conformance.Report) { r.Conclusion = conformance.Conforms }, "no check came to a verdict"},
 		{"partial without a verdict", "nothing-judged", func(r *conformance.Report) { r.Conclusion = conformance.Partial }, "no check came to a verdict"},
-		{"conforms where a Core check was judged nowhere", "partial", func(r *conformance.Report) { r.Conclusion = conformance.Conforms }, "the Core check LogitCandidate was judged nowhere"},
+		{"conforms where a Core check was judged nowhere", "partial", func(r *conformance.Report) { r.Conclusion = conformance.Conforms }, "the Core check LogitCandidate came to no verdict"},
+		{"a Core check of which nothing is left", "conforms", func(r *conformance.Report) {
+			r.Checks = r.Checks[:len(r.Checks)-1]
+			r.Executed = 6
+		}, "the Core check LogitCandidate came to no verdict"},
+		{"restricted, and conforms", "conforms", func(r *conformance.Report) { r.Only = []string{"LocalError"} }, "the run was restricted to 1 checks"},
+		{"a level of its own", "fails", func(r *conformance.Report) { r.Checks[0].Level = conformance.Provisional }, `checks[0]: level: got "provisional", and about says "core" of LocalError`},
+		{"a side of its own", "conforms", func(r *conformance.Report) {
+			r.Checks[0].Side = conformance.SideSuite
+			r.Executed = 6
+		}, `checks[0]: side: got "suite"`},
+		{"a waiver of another case", "waived", func(r *conformance.Report) {
+			w := *r.Checks[1].Waived
+			w.Case = "berlin"
+			r.Checks[1].Waived, r.Waivers[0].Waiver = &w, w
+		}, "checks[1]: waived: got a waiver of LocalError, berlin"},
+		{"a waiver that doesn't hold", "waived", func(r *conformance.Report) {
+			r.Waivers[0].Problem, r.Conclusion = "expired", conformance.Fails
+		}, "checks[1]: got a waiver that waivers hasn't"},
 		{"judged nowhere, and judged", "partial", func(r *conformance.Report) { r.NotJudged[0].ID = "LocalError" }, "core_not_judged: got LocalError, which was judged"},
 		{"a reference that failed, unsaid", "reference-failed", func(r *conformance.Report) { r.ReferenceFailed = false }, "reference_failed: got false"},
 		{"a reference that failed, and conforms", "reference-failed", func(r *conformance.Report) { r.Conclusion = conformance.Conforms }, "and the reference failed"},
@@ -87,17 +105,22 @@ func TestReadDoesntCountWhatLooksAtResults(t *testing.T) {
 
 // What a failure doesn't count for.
 func TestReadTakesFailuresThatDontCount(t *testing.T) {
-	for name, change := range map[string]func(c *conformance.Result){
-		"reported only": func(c *conformance.Result) { c.Level = conformance.Provisional },
-		"of the suite":  func(c *conformance.Result) { c.Side = conformance.SideSuite },
+	for name, change := range map[string]func(c *conformance.Result, about *conformance.CheckInfo){
+		"reported only": func(c *conformance.Result, about *conformance.CheckInfo) {
+			c.Level, about.Level = conformance.Provisional, conformance.Provisional
+		},
+		"of the suite": func(c *conformance.Result, about *conformance.CheckInfo) {
+			c.Side, about.Sides = conformance.SideSuite, append(about.Sides, conformance.SideSuite)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := base()
 			r.Checks[1] = failingResult("paris", 1, 0.5)
-			change(&r.Checks[1])
-			r.Executed = 1
+			change(&r.Checks[1], &r.About[0])
+			r.Checks[0].Level = r.About[0].Level
+			r.Executed = 6
 			if r.Checks[1].Side == conformance.SideCandidate {
-				r.Executed = 2
+				r.Executed = 7
 			}
 			_, err := Read(bytes.NewReader(written(t, r)))
 			require.NoError(t, err)

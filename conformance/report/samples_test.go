@@ -18,10 +18,10 @@ import (
 
 func at[T any](x T) *T { return &x }
 
-// base is a report of two cases on which one check passed.
+// base is a report of two cases on which the Core checks passed, LocalError on both.
 func base() *conformance.Report {
-	return &conformance.Report{
-		SchemaVersion: conformance.SchemaVersion, Conclusion: conformance.Conforms, Executed: 2,
+	r := &conformance.Report{
+		SchemaVersion: conformance.SchemaVersion, Conclusion: conformance.Conforms, Executed: 7,
 		Power:   []string{"2 of 2 prompts, 13 tokens in all"},
 		Sources: []engine.Probe{},
 		Checks: []conformance.Result{
@@ -40,6 +40,10 @@ func base() *conformance.Report {
 			Level: conformance.Core, Sides: []conformance.Side{conformance.SideCandidate}, Controls: []string{"layer-skipped"}}},
 		Times: &conformance.Times{Started: "2026-01-02T03:04:05Z", Seconds: 2.5, Cases: map[string]conformance.Number{"berlin": 1.25, "paris": 1}},
 	}
+	for _, id := range []string{"PromptTokens", "ResidualShape", "ResidualCandidate", "LogitRowContract", "LogitCandidate"} {
+		r.Checks = append(r.Checks, conformance.Result{ID: id, Case: "berlin", Side: conformance.SideCandidate, Level: conformance.Core, Status: conformance.Pass})
+	}
+	return r
 }
 
 func failingResult(name string, got, limit float64) conformance.Result {
@@ -66,7 +70,7 @@ func waives(r *conformance.Report) {
 	w := conformance.Waiver{Check: "LocalError", Case: "paris", Reason: "the kernel of layer 7 is being replaced", Expires: "2026-06-30"}
 	r.Checks[1] = failingResult("paris", 0.75, 0.25)
 	r.Checks[1].Waived = &w
-	r.Executed = 1
+	r.Executed = 6
 	r.Waivers = []conformance.WaiverUse{{Waiver: w, Used: 1}}
 }
 
@@ -89,7 +93,8 @@ func samples() map[string]*conformance.Report {
 		out[name] = r
 	}
 	partial := func(r *conformance.Report) {
-		r.Conclusion = conformance.Partial
+		r.Conclusion, r.Executed = conformance.Partial, 6
+		r.Checks = r.Checks[:len(r.Checks)-1]
 		r.NotJudged = []conformance.NotJudged{{ID: "LogitCandidate", WouldRun: "a logit dump, NAME.logits.bin"}}
 	}
 	add("conforms", func(*conformance.Report) {})

@@ -9,8 +9,8 @@ import (
 )
 
 const skipsHelp = `--skip CHECK[:CASE]=REASON leaves a check out, everywhere or in one case, and says so
-in the report; --only CHECK,… leaves out all others. A Core check that is left out
-everywhere makes the verdict partial.`
+in the report; --only CHECK,… leaves out all others. A Core check that is left out,
+of one case too, makes the verdict partial at best, and so does --only.`
 
 // skipFlags leave checks out.
 type skipFlags struct {

@@ -114,7 +114,14 @@ func leadOf(r *conformance.Report) string {
 		for _, n := range r.NotJudged {
 			ids = append(ids, name(n.ID))
 		}
-		return fmt.Sprintf("Nothing failed, but %s judged nowhere: %s. Below it says what would make them run.", was(len(r.NotJudged), "core check"), strings.Join(ids, ", "))
+		if len(ids) == 0 {
+			return "Nothing failed, but the run was restricted to some checks: see the notes."
+		}
+		where := "judged nowhere"
+		if slices.ContainsFunc(r.NotJudged, func(n conformance.NotJudged) bool { return n.Case != "" }) {
+			where = "judged nowhere, or left out of a case on request"
+		}
+		return fmt.Sprintf("Nothing failed, but %s %s: %s. Below it says what would make them run.", was(len(r.NotJudged), "core check"), where, strings.Join(ids, ", "))
 	case r.Conclusion == conformance.Fails && len(failing) > 0:
 		return fmt.Sprintf("%s of the candidate failed.", plural(len(failing), "check"))
 	case r.Conclusion == conformance.Fails:
