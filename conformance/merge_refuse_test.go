@@ -109,7 +109,7 @@ func TestMergeRefuses(t *testing.T) {
 	senseless := slices.Clone(shards)
 	for i := range senseless { // logits over another vocabulary in each
 		senseless[i], err = conformance.Rewritten(senseless[i], func(w *conformance.Wire) {
-			w.Cases[0].Logits = &conformance.LogitProfile{Rows: make([]conformance.LogitRow, 1), Offset: make([]float64, i+1)}
+			w.Cases[0].Logits = &conformance.LogitProfile{Rows: make([]conformance.LogitRow, 1), Offset: make([]float64, w.Cases[0].Index+1)}
 		})
 		require.NoError(t, err)
 	}
