@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,60 +76,9 @@ func checkIDs() []string {
 
 // unknownCheck names the checks whose IDs are nearest.
 func unknownCheck(id string) error {
-	near := nearest(id, checkIDs())
+	near := conformance.Builtin().Nearest(id)
 	if len(near) == 0 {
 		return usageErrorf("check %q: got an unknown ID; `plumbline explain` lists them", id)
 	}
 	return usageErrorf("check %q: got an unknown ID; did you mean %s?", id, strings.Join(near, " or "))
-}
-
-// nearest are up to three names that are spelt like s, or hold it, the nearest first.
-func nearest(s string, names []string) []string {
-	type named struct {
-		name string
-		far  int
-	}
-	var found []named
-	low := strings.ToLower(s)
-	for _, n := range names {
-		far := editDistance(low, strings.ToLower(n))
-		switch {
-		case low != "" && strings.Contains(strings.ToLower(n), low):
-			far = min(far, 1)
-		case far > max(2, len(n)/3):
-			continue
-		}
-		found = append(found, named{n, far})
-	}
-	slices.SortStableFunc(found, func(x, y named) int { return cmp.Compare(x.far, y.far) })
-	var out []string
-	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
-	}
-	return out
-}
-
-// editDistance is the least number of bytes to insert, delete or replace (Wagner and
-// Fischer 1974). Names that are too long to be a slip are as far as they are long.
-func editDistance(x, y string) int {
-	if len(x) > 100 {
-		return len(x)
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(x) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(y) {
-			cost := last
-			if x[i] != y[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, last+1, row[j]+1)
-		}
-	}
-	return row[len(y)]
 }

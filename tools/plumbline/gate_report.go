@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/conformance/report"
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // conclude prints a verdict, writes its report into a folder, unless dir is empty, and
@@ -21,7 +23,11 @@ func (a *app) conclude(rep *conformance.Report, partial bool, flag, dir string) 
 	if rep.ReferenceFailed {
 		verdict = errors.New("the reference failed a check of its own: no verdict can be trusted")
 	}
-	return withReport(verdict, a.emitReport(rep), writeReport(flag, rep, dir))
+	told, written := a.emitReport(rep), writeReport(flag, rep, dir)
+	if dir != "" && written == nil && !a.quiet {
+		fmt.Fprintf(a.stderr, "report: %s\n", dumpfmt.Printable(filepath.Join(dir, report.JSONFile)))
+	}
+	return withReport(verdict, told, written)
 }
 
 // emitReport prints the verdict.

@@ -43,7 +43,7 @@ func TestVersion(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p, err := checkpages.Of(conformance.Builtin().Lookup("LocalError"))
 	require.NoError(t, err)
-	for _, args := range [][]string{{"explain", "LocalError"}, {"help", "check", "LocalError"}} {
+	for _, args := range [][]string{{"explain", "LocalError"}, {"help", "check", "LocalError"}, {"help", "LocalError"}} {
 		out, _ := says(t, exitDone, args...)
 		require.Equal(t, string(p.Text()), out)
 	}
@@ -109,23 +109,6 @@ func TestHelpTopics(t *testing.T) {
 	require.Contains(t, errs, "got 0 arguments, want one ID")
 	_, errs = says(t, exitBroken, "help", "gate", "extra")
 	require.Contains(t, errs, `unknown topic "gate extra"`)
-}
-
-// A name that holds the word is as near as one with a slip.
-func TestNearest(t *testing.T) {
-	require.Equal(t, []string{"xxabcxx", "abd"}, nearest("abc", []string{"xxabcxx", "nothing", "abd"}))
-	require.Equal(t, []string{"abc", "xxabcxx", "abd"}, nearest("ABC", []string{"xxabcxx", "abd", "abc"}))
-	require.Empty(t, nearest("", []string{"abc"}))
-}
-
-// Distances by hand.
-func TestEditDistance(t *testing.T) {
-	for _, tt := range []struct {
-		x, y string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"ab", "ba", 2}, {strings.Repeat("a", 101), "a", 101}} {
-		require.Equal(t, tt.want, editDistance(tt.x, tt.y), "%q %q", tt.x, tt.y)
-	}
 }
 
 func TestCompletion(t *testing.T) {
