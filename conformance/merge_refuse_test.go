@@ -136,7 +136,7 @@ func TestMergeRefuses(t *testing.T) {
 			for _, want := range tc.want {
 				assert.Contains(t, err.Error(), want)
 			}
-			assert.True(t, strings.HasPrefix(err.Error(), "merge: "), err.Error())
+			assert.True(t, strings.HasPrefix(err.Error(), "conformance: merge: "), err.Error())
 		})
 	}
 	_, err = conformance.Merge(slices.Clone(shards), conformance.MergeOptions{})
