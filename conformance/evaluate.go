@@ -49,6 +49,7 @@ func newReport(reproduce string) *Report {
 
 func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	rep := newReport(cfg.Reproduce)
+	rep.PartialAllowed = cfg.AllowPartial
 	if cfg.Reference == nil {
 		if cfg.Candidate == nil {
 			rep.conclude() // an empty Config judges nothing
