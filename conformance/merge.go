@@ -171,7 +171,7 @@ func acrossShards(c *Check, wires []*shardWire) func(*RunEvidence) *Outcome {
 func (r *Report) addRest(w *shardWire) error {
 	var rest restWire
 	if err := json.Unmarshal(w.Rest, &rest); err != nil {
-		return fmt.Errorf("conformance: merge: shard %d of %d: %w", w.Shard.Index, w.Shard.Total, err)
+		return fmt.Errorf("conformance: merge: %s: %w", Shard{w.Shard.Index, w.Shard.Total}.named(), err)
 	}
 	r.RouteMargins = append(r.RouteMargins, rest.RouteMargins...)
 	return nil
@@ -228,7 +228,7 @@ func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 			return nil, fmt.Errorf("conformance: merge: %s: shard index: got %d, want 0 <= index < %d", s.Name, i, total)
 		}
 		if other, twice := of[i]; twice {
-			return nil, fmt.Errorf("conformance: merge: %s: shard %d of %d: got it twice, the other is %s", s.Name, i, total, other)
+			return nil, fmt.Errorf("conformance: merge: %s: %s: got it twice, the other is %s", s.Name, Shard{i, total}.named(), other)
 		}
 		of[i] = s.Name
 	}

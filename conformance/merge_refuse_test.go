@@ -123,7 +123,7 @@ func TestMergeRefuses(t *testing.T) {
 	}{
 		{"none", nil, []string{"got no report"}},
 		{"a missing one", shards[:2], []string{"got 2 of 3 shards", "missing: [2]"}},
-		{"one twice", []conformance.ShardReport{shards[0], shards[1], shards[1]}, []string{"shard 1 of 3", "twice"}},
+		{"one twice", []conformance.ShardReport{shards[0], shards[1], shards[1]}, []string{"shard 2 of 3 (index 1): got it twice"}},
 		{"one of another number", []conformance.ShardReport{shards[0], shards[1], run(cfg, 2)[1]}, []string{"number of shards: got 2, want 3"}},
 		{"other budgets", []conformance.ShardReport{shards[0], shards[1], budgets[2]}, []string{"plan"}},
 		{"fewer cases", []conformance.ShardReport{shards[0], shards[1], fewer[2]}, []string{"number of cases: got 2, want 3"}},

@@ -69,7 +69,7 @@ func Run(t *testing.T, cfg Config) {
 		t.Errorf("the reference failed a check of its own: no verdict on a candidate can be trusted")
 	}
 	if s := rep.Shard; rep.EmptyShard() {
-		t.Skipf("shard %d of %d has none of the run's %d cases", s.Index, s.Total, s.AllCases)
+		t.Skipf("%s has none of the run's %d cases", Shard{s.Index, s.Total}.named(), s.AllCases)
 	}
 	switch rep.Conclusion {
 	case Conforms:

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/tools/internal/checkpages"
 )
 
 // Why commands of Python aren't run.
@@ -39,7 +41,7 @@ var elsewhere = map[string]string{
 	"plumbline trace recorded raw --model ./v2-lite-chat --sources texts.jsonl --source prose/p1 --document trace.json": "TestRecordedTensorsOfTheEmulationConform",
 	"plumbline gate --model X.gguf --candidate dumps":                                                                   "make real",
 	"plumbline gate --model qwen2-int8 --candidate dumps":                                                               "TestReadmeExample",
-	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'": "TestScripts",
+	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'":        "TestScripts",
 
 	// The example client, clean and broken; testdata/docs/client.txtar runs its program.
 	"go test ./...": "conformance TestClientGatesItsEngine",
@@ -357,6 +359,14 @@ func TestBuildsAsDocumented(t *testing.T) {
 func TestPagesNameTests(t *testing.T) {
 	for _, id := range checkIDs() {
 		require.NoError(t, isThere("conformance Test"+id, ""))
+	}
+	for _, p := range checkpages.Results() {
+		require.NotEmpty(t, p.Run, p.ID)
+		for _, c := range p.Run {
+			m := regexp.MustCompile(`-run '(Test[A-Za-z]+)\$'$`).FindStringSubmatch(c.Line)
+			require.NotNil(t, m, c.Line)
+			require.NoError(t, isThere("conformance "+m[1], ""))
+		}
 	}
 	require.NoError(t, isThere("conformance TestEveryCheckCanFail", ""))
 }

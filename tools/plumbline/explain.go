@@ -30,7 +30,7 @@ same stands in conformance/checks, a page for each.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return checkIDs(), cobra.ShellCompDirectiveNoFileComp
+			return explained(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.explain(args) },
 	}
@@ -48,15 +48,11 @@ func (a *app) explain(args []string) error {
 				}
 				pages = append(pages, p)
 			}
-			return a.emitJSON(pages)
+			return a.emitJSON(append(pages, checkpages.Results()...))
 		}
 		return a.emit(checkpages.List(checks))
 	}
-	c := conformance.Builtin().Lookup(args[0])
-	if c == nil {
-		return unknownCheck(args[0])
-	}
-	p, err := checkpages.Of(c)
+	p, err := pageOf(args[0])
 	if err != nil {
 		return err
 	}
@@ -64,6 +60,29 @@ func (a *app) explain(args []string) error {
 		return a.emitJSON(p)
 	}
 	return a.emit(p.Text())
+}
+
+// pageOf describes a check, or what judges the results of checks.
+func pageOf(id string) (checkpages.Page, error) {
+	for _, p := range checkpages.Results() {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	c := conformance.Builtin().Lookup(id)
+	if c == nil {
+		return checkpages.Page{}, unknownCheck(id)
+	}
+	return checkpages.Of(c)
+}
+
+// explained are the IDs that explain knows.
+func explained() []string {
+	out := checkIDs()
+	for _, c := range conformance.ResultChecks() {
+		out = append(out, c.ID)
+	}
+	return out
 }
 
 func checkIDs() []string {
@@ -77,6 +96,11 @@ func checkIDs() []string {
 // unknownCheck names the checks whose IDs are nearest.
 func unknownCheck(id string) error {
 	near := conformance.Builtin().Nearest(id)
+	for _, c := range conformance.ResultChecks() {
+		if strings.EqualFold(c.ID, id) {
+			near = []string{c.ID}
+		}
+	}
 	if len(near) == 0 {
 		return usageErrorf("check %q: got an unknown ID; `plumbline explain` lists them", id)
 	}

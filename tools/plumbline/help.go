@@ -48,7 +48,7 @@ or what explain says of a check.`,
 			case len(args) == 0:
 				return helpNames(root), cobra.ShellCompDirectiveNoFileComp
 			case len(args) == 1 && args[0] == "check":
-				return checkIDs(), cobra.ShellCompDirectiveNoFileComp
+				return explained(), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -59,7 +59,7 @@ or what explain says of a check.`,
 				}
 				return a.explain(args[1:])
 			}
-			if len(args) == 1 && slices.Contains(checkIDs(), args[0]) {
+			if len(args) == 1 && slices.Contains(explained(), args[0]) {
 				return a.explain(args)
 			}
 			of, rest, err := root.Find(args)

@@ -59,10 +59,18 @@ func TestExplain(t *testing.T) {
 	out, _ = says(t, exitDone, "explain", "--json")
 	var all []checkpages.Page
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
-	require.Len(t, all, len(checkIDs()))
+	require.Len(t, all, len(checkIDs())+3)
+	for _, id := range []string{"Features", "Baseline", "Repeat"} {
+		require.Contains(t, out, `"ID": "`+id+`"`)
+		page, _ := says(t, exitDone, "explain", id)
+		require.Contains(t, page, "\n  None of its own: it judges the results of checks.", id)
+		list, _ := says(t, exitDone, "explain")
+		require.Contains(t, list, "\n"+id+" ")
+	}
 
 	for arg, want := range map[string]string{
 		"localerror": "did you mean LocalError?",
+		"baseline":   "did you mean Baseline?",
 		"LocalEror":  "did you mean LocalError?",
 		"Residual":   "did you mean ResidualShape or ResidualGolden or ResidualCandidate?",
 		"xyz":        "`plumbline explain` lists them",
@@ -134,9 +142,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"gate", "--prompts", ""}, []string{"jsonl"}, ":8"},
 		{[]string{"gate", "--layers", ""}, []string{"f32", "int8-scaled"}, ":4"},
 		{[]string{"trace", "--attention", ""}, []string{"fused", "eager"}, ":4"},
-		{[]string{"explain", ""}, checkIDs(), ":4"},
+		{[]string{"explain", ""}, explained(), ":4"},
 		{[]string{"explain", "LocalError", ""}, nil, ":4"},
-		{[]string{"help", "check", ""}, checkIDs(), ":4"},
+		{[]string{"help", "check", ""}, explained(), ":4"},
 	} {
 		out, _ := says(t, exitDone, append([]string{"__completeNoDesc"}, tt.args...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
