@@ -50,6 +50,12 @@ func refusesBaseline(b *Report, name string, allowPartial bool) error {
 	return nil
 }
 
+// UsableAsBaseline is the error that Config.Baseline gives of a report by itself, before
+// anything is compared; name is the report's in it. allowPartial is that of Config.
+func UsableAsBaseline(r *Report, name string, allowPartial bool) error {
+	return refusesBaseline(r, name, allowPartial)
+}
+
 // sameSubject says why the figures of two reports don't mean the same.
 func sameSubject(b, r *Report, name string) error {
 	c, n := b.Candidate, r.Candidate

@@ -28,7 +28,7 @@ type place struct{ check, name string }
 func verdictsOf(r *Report) map[place]verdict {
 	out := map[place]verdict{}
 	for _, c := range r.Checks {
-		if c.Side != SideCandidate || looksAtResults(c.ID) {
+		if c.Side != SideCandidate || LooksAtResults(c.ID) {
 			continue
 		}
 		v := unjudged

@@ -174,7 +174,8 @@ type Registry struct {
 }
 
 // Register adds a check. It refuses a check without a control for each side,
-// and an ID that is taken.
+// and an ID that is taken. What judges the results of other checks is not registered, see
+// [ResultChecks].
 func (r *Registry) Register(c *Check) error {
 	if err := c.validate(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func (r *Report) conclude() {
 		if c.Side != SideCandidate || c.Waived != nil {
 			continue // what is waived is neither a failure nor a verdict
 		}
-		if c.Status.Judged() && !looksAtResults(c.ID) {
+		if c.Status.Judged() && !LooksAtResults(c.ID) {
 			r.Executed++
 			judged[c.ID] = true
 		}
@@ -83,10 +83,6 @@ func counted(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
-
-// looksAtResults reports whether an ID is of what judges other checks' results, which by
-// itself is no verdict on a candidate.
-func looksAtResults(id string) bool { return id == featuresID || id == baselineID || id == repeatID }
 
 // wouldRun says what a check that was judged nowhere needs. Where a dump was there
 // and something else was missing, the check has said what.

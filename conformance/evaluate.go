@@ -49,6 +49,7 @@ func newReport(reproduce string) *Report {
 
 func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 	rep := newReport(cfg.Reproduce)
+	rep.PartialAllowed = cfg.AllowPartial
 	if cfg.Reference == nil {
 		if cfg.Candidate == nil {
 			rep.conclude() // an empty Config judges nothing
@@ -92,12 +93,12 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			return nil, err
 		}
 		if g := cfg.Golden; g != nil && g.Engine() == declared.Name {
-			return nil, fmt.Errorf("conformance: golden %s: it was made by the engine under test, which calls itself %q as well: "+
+			return nil, fmt.Errorf("conformance: goldens %s: made by the engine under test, which calls itself %q as well: "+
 				"an engine can't be held to itself (two builds of it are compared by exact mode)", g.Name(), declared.Name)
 		}
 	}
 	if g := cfg.Golden; g != nil && g.Engine() == rep.Reference.Name && !g.ShowsChangeOnly(rep.Reference.Name) {
-		return nil, fmt.Errorf("conformance: golden %s: it was made by %q, which is the reference itself: "+
+		return nil, fmt.Errorf("conformance: goldens %s: made by %q, which is the reference itself: "+
 			"it shows nothing about the reference", g.Name(), g.Engine())
 	}
 	cases, err := casesOf(ctx, cfg)

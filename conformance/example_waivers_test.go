@@ -26,5 +26,5 @@ func ExampleMerge() {
 	whole := &conformance.Report{SchemaVersion: conformance.SchemaVersion}
 	_, err := conformance.Merge([]conformance.ShardReport{{Name: "report.json", Report: whole}}, conformance.MergeOptions{})
 	fmt.Println(err)
-	// Output: merge: report.json: got the report of a whole run, want a shard's
+	// Output: conformance: merge: report.json: got the report of a whole run, want a shard's
 }

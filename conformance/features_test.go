@@ -164,7 +164,7 @@ func TestSkips(t *testing.T) {
 		assert.NotEqual(t, "LocalError", f.ID)
 	}
 	for want, s := range map[string]conformance.CheckSkip{
-		`skips[0].check: got "Locale", want a check, one of `:                         {Check: "Locale", Reason: "x"},
+		`skips[0].check: got "Locale", want a check, such as LocalError`:              {Check: "Locale", Reason: "x"},
 		`skips[0].check: got "LogitCandidates", want a check, such as LogitCandidate`: {Check: "LogitCandidates", Reason: "x"},
 		`skips[0].check: got "Provenance", want a check of the candidate`:             {Check: "Provenance", Reason: "x"},
 		`skips[0].reason: got "", want a reason`:                                      {Check: "LocalError"},

@@ -31,6 +31,8 @@ type MergeOptions struct {
 	Baseline     *Report
 	BaselineName string
 	AllowPartial bool
+	// Now is as in Config.
+	Now func() time.Time
 }
 
 // Merge joins the shards of one run to the report that the whole run would have given:
@@ -49,7 +51,7 @@ func Merge(shards []ShardReport, o MergeOptions) (merged *Report, err error) {
 	// of shapes that no run has.
 	defer func() {
 		if p := recover(); p != nil {
-			merged, err = nil, fmt.Errorf("merge: %s: it holds what no run writes: %v", EvidenceFile, p)
+			merged, err = nil, fmt.Errorf("conformance: merge: %s: it holds what no run writes: %v", EvidenceFile, p)
 		}
 	}()
 	registry := o.Registry
@@ -63,13 +65,14 @@ func Merge(shards []ShardReport, o MergeOptions) (merged *Report, err error) {
 	}
 	first := wires[0]
 	rep := newReport(first.Reproduce)
+	rep.PartialAllowed = o.AllowPartial
 	rep.Reference, rep.Candidate, rep.Tool = first.Reference, first.Candidate, first.Tool
 	rep.Skips, rep.Only, rep.Features = first.Skips, first.Only, first.Features
 	var checks []*Check
 	for _, id := range first.Checks {
 		c := registry.Lookup(id)
 		if c == nil {
-			return nil, fmt.Errorf("merge: %s: check %s: this program doesn't have it", shards[0].Name, id)
+			return nil, fmt.Errorf("conformance: merge: %s: check %s: this program doesn't have it", shards[0].Name, id)
 		}
 		checks = append(checks, c)
 		rep.About = append(rep.About, infoOfCheck(c))
@@ -79,7 +82,7 @@ func Merge(shards []ShardReport, o MergeOptions) (merged *Report, err error) {
 		rep.Times.add(s.Report.Times)
 	}
 	if first.Whole {
-		return rep.saidByEach(wires, shards)
+		return rep.saidByEach(wires, shards, o.now())
 	}
 	evs, outcomes := casesOfShards(wires)
 	for _, w := range wires {
@@ -98,11 +101,18 @@ func Merge(shards []ShardReport, o MergeOptions) (merged *Report, err error) {
 	for _, c := range checks {
 		rep.runCheck(c, run, judging{candidate: first.HasCandidate, judge: judgedElsewhere(c, outcomes), across: unlessSkipped(first.Skips, c, acrossShards(c, wires))})
 	}
-	today := time.Now()
+	today := o.now()
 	if err := rep.locateFaults(context.Background(), evs, first.Budgets, said{golden: first.OwnRecording, power: first.Power, today: today}); err != nil {
 		return nil, err
 	}
 	return rep, rep.settle(checks, settling{waivers: first.Waivers, today: today, baseline: o.Baseline, baselineName: o.BaselineName})
+}
+
+func (o MergeOptions) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // casesOfShards are the cases in the run's order, and what was said of them.
@@ -168,14 +178,14 @@ func acrossShards(c *Check, wires []*shardWire) func(*RunEvidence) *Outcome {
 func (r *Report) addRest(w *shardWire) error {
 	var rest restWire
 	if err := json.Unmarshal(w.Rest, &rest); err != nil {
-		return fmt.Errorf("merge: shard %d of %d: %w", w.Shard.Index, w.Shard.Total, err)
+		return fmt.Errorf("conformance: merge: %s: %w", Shard{w.Shard.Index, w.Shard.Total}.named(), err)
 	}
 	r.RouteMargins = append(r.RouteMargins, rest.RouteMargins...)
 	return nil
 }
 
 // saidByEach is the report on a candidate that no shard could ask anything.
-func (r *Report) saidByEach(wires []*shardWire, shards []ShardReport) (*Report, error) {
+func (r *Report) saidByEach(wires []*shardWire, shards []ShardReport, today time.Time) (*Report, error) {
 	say := func(i int) []Result {
 		var out []Result
 		for _, o := range wires[i].Parts {
@@ -187,14 +197,14 @@ func (r *Report) saidByEach(wires []*shardWire, shards []ShardReport) (*Report, 
 	r.Checks = say(0)
 	for i := range wires {
 		if !wires[i].Whole || fmt.Sprint(say(i)) != fmt.Sprint(r.Checks) {
-			return nil, fmt.Errorf("merge: %s: the candidate's description: got another answer than in %s", shards[i].Name, shards[0].Name)
+			return nil, fmt.Errorf("conformance: merge: %s: the candidate's description: got another answer than in %s", shards[i].Name, shards[0].Name)
 		}
 	}
 	if k := r.formKind(); k != "" {
 		r.Kind = &k
 	}
 	r.Times = nil
-	r.waive(wires[0].Waivers, time.Now())
+	r.waive(wires[0].Waivers, today)
 	r.conclude()
 	return r, nil
 }
@@ -203,7 +213,7 @@ func (r *Report) saidByEach(wires []*shardWire, shards []ShardReport) (*Report, 
 // not one whole run. shards is brought into that order too.
 func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 	if len(shards) == 0 {
-		return nil, errors.New("merge: got no report, want one of each shard")
+		return nil, errors.New("conformance: merge: got no report, want one of each shard")
 	}
 	for _, s := range shards {
 		if err := mergeable(s); err != nil {
@@ -222,10 +232,10 @@ func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 	for _, s := range shards {
 		i := s.Report.Shard.Index
 		if i < 0 || i >= total {
-			return nil, fmt.Errorf("merge: %s: shard index: got %d, want 0 <= index < %d", s.Name, i, total)
+			return nil, fmt.Errorf("conformance: merge: %s: shard index: got %d, want 0 <= index < %d", s.Name, i, total)
 		}
 		if other, twice := of[i]; twice {
-			return nil, fmt.Errorf("merge: %s: shard %d of %d: got it twice, the other is %s", s.Name, i, total, other)
+			return nil, fmt.Errorf("conformance: merge: %s: %s: got it twice, the other is %s", s.Name, Shard{i, total}.named(), other)
 		}
 		of[i] = s.Name
 	}
@@ -236,7 +246,7 @@ func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("merge: got %d of %d shards, missing: %v (counted from 0)", len(shards), total, missing)
+		return nil, fmt.Errorf("conformance: merge: got %d of %d shards, missing: %v (counted from 0)", len(shards), total, missing)
 	}
 	wires := make([]*shardWire, len(shards))
 	for i, s := range shards {
@@ -247,7 +257,7 @@ func wiresOf(shards []ShardReport) ([]*shardWire, error) {
 		// The candidate's folder or command is no part of the plan: two builds may
 		// describe themselves alike.
 		if got, want := wires[i].Reproduce, wires[0].Reproduce; got != want {
-			return nil, fmt.Errorf("merge: %s: command: got %q, want %q as in %s: not shards of one run", s.Name, got, want, shards[0].Name)
+			return nil, fmt.Errorf("conformance: merge: %s: command: got %q, want %q as in %s: not shards of one run", s.Name, got, want, shards[0].Name)
 		}
 	}
 	return wires, wholeRun(wires, shards)
@@ -258,11 +268,11 @@ func mergeable(s ShardReport) error {
 	r := s.Report
 	switch {
 	case r.SchemaVersion != SchemaVersion:
-		return fmt.Errorf("merge: %s: schema_version: got %d, want %d", s.Name, r.SchemaVersion, SchemaVersion)
+		return fmt.Errorf("conformance: merge: %s: schema_version: got %d, want %d", s.Name, r.SchemaVersion, SchemaVersion)
 	case r.Shard == nil:
-		return fmt.Errorf("merge: %s: got the report of a whole run, want a shard's", s.Name)
+		return fmt.Errorf("conformance: merge: %s: got the report of a whole run, want a shard's", s.Name)
 	case !mergesFor(Tool(), r.Tool):
-		return fmt.Errorf("merge: %s: tool: got %s, want what this program is, %s", s.Name, describeTool(r.Tool), describeTool(Tool()))
+		return fmt.Errorf("conformance: merge: %s: tool: got %s, want what this program is, %s", s.Name, describeTool(r.Tool), describeTool(Tool()))
 	}
 	return nil
 }
@@ -286,7 +296,7 @@ func describeTool(t ToolInfo) string {
 // sameRun says in what two reports are not shards of one run.
 func sameRun(a, b ShardReport) error {
 	other := func(what string, got, want any) error {
-		return fmt.Errorf("merge: %s: %s: got %v, want %v as in %s: not shards of one run", b.Name, what, got, want, a.Name)
+		return fmt.Errorf("conformance: merge: %s: %s: got %v, want %v as in %s: not shards of one run", b.Name, what, got, want, a.Name)
 	}
 	x, y := a.Report, b.Report
 	switch {
@@ -320,22 +330,22 @@ func wholeRun(wires []*shardWire, shards []ShardReport) error {
 	for i, w := range wires {
 		for _, c := range w.Cases {
 			if other, twice := cases[c.Index]; twice {
-				return fmt.Errorf("merge: %s: case %s: got it twice, also in %s", shards[i].Name, c.Case.Name, other)
+				return fmt.Errorf("conformance: merge: %s: case %s: got it twice, also in %s", shards[i].Name, c.Case.Name, other)
 			}
 			cases[c.Index] = shards[i].Name
 		}
 		for _, p := range w.Shard.Parts {
 			if other, twice := parts[p]; twice {
-				return fmt.Errorf("merge: %s: %s: got it twice, also in %s", shards[i].Name, p, other)
+				return fmt.Errorf("conformance: merge: %s: %s: got it twice, also in %s", shards[i].Name, p, other)
 			}
 			parts[p] = shards[i].Name
 		}
 	}
 	if want := wires[0].Shard.AllCases; len(cases) != want {
-		return fmt.Errorf("merge: got %d cases in all shards, want %d", len(cases), want)
+		return fmt.Errorf("conformance: merge: got %d cases in all shards, want %d", len(cases), want)
 	}
 	if len(parts) != len(runParts) {
-		return fmt.Errorf("merge: work that is no case's: got %d parts in all shards, want %d", len(parts), len(runParts))
+		return fmt.Errorf("conformance: merge: work that is no case's: got %d parts in all shards, want %d", len(parts), len(runParts))
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func TestMergeTellsAMissingPart(t *testing.T) {
 				w.Cases[i].Misses = nil
 			}
 		},
-		"the command": func(w *conformance.Wire) { w.Reproduce += "x" },
+		"what was said over all cases": func(w *conformance.Wire) { w.Parts = nil },
+		"the command":                  func(w *conformance.Wire) { w.Reproduce += "x" },
 	} {
 		t.Run(what, func(t *testing.T) {
 			changed := slices.Clone(shards)
@@ -85,6 +86,13 @@ func TestMergeRefuses(t *testing.T) {
 	other = cfg
 	other.Only = other.Only[:1]
 	checks := run(other, 3)
+	other = cfg
+	other.Now = onDay("2026-12-01")
+	other.Waivers = []conformance.Waiver{{Check: "LocalError", Case: "*", Reason: "x", Expires: "2026-12-31"}}
+	waivers := run(other, 3)
+	other = cfg
+	other.Skip = []conformance.CheckSkip{{Check: "LastTokenEmbed", Reason: "x"}}
+	skips := run(other, 3)
 	changed := func(i int, change func(*conformance.Report)) conformance.ShardReport {
 		s := shards[i]
 		r, info := *s.Report, *s.Report.Shard
@@ -113,6 +121,11 @@ func TestMergeRefuses(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
+	lost, doubled := slices.Clone(shards), slices.Clone(shards)
+	for i := range shards {
+		lost[i] = withParts(t, shards[i], nil)
+		doubled[i] = withParts(t, shards[i], []string{"*routes"})
+	}
 	for _, tc := range []struct {
 		name   string
 		shards []conformance.ShardReport
@@ -122,12 +135,14 @@ func TestMergeRefuses(t *testing.T) {
 		{"what no run writes", senseless, []string{"evidence.bin: it holds what no run writes"}},
 		{"none", nil, []string{"got no report"}},
 		{"a missing one", shards[:2], []string{"got 2 of 3 shards", "missing: [2]"}},
-		{"one twice", []conformance.ShardReport{shards[0], shards[1], shards[1]}, []string{"shard 1 of 3", "twice"}},
+		{"one twice", []conformance.ShardReport{shards[0], shards[1], shards[1]}, []string{"shard 2 of 3 (index 1): got it twice"}},
 		{"one of another number", []conformance.ShardReport{shards[0], shards[1], run(cfg, 2)[1]}, []string{"number of shards: got 2, want 3"}},
 		{"other budgets", []conformance.ShardReport{shards[0], shards[1], budgets[2]}, []string{"plan"}},
 		{"fewer cases", []conformance.ShardReport{shards[0], shards[1], fewer[2]}, []string{"number of cases: got 2, want 3"}},
 		{"other ids", []conformance.ShardReport{shards[0], shards[1], ids[2]}, []string{"plan"}},
 		{"other checks", []conformance.ShardReport{shards[0], shards[1], checks[2]}, []string{"plan"}},
+		{"other waivers", []conformance.ShardReport{shards[0], shards[1], waivers[2]}, []string{"plan"}},
+		{"other skips", []conformance.ShardReport{shards[0], shards[1], skips[2]}, []string{"plan"}},
 		{"another candidate", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Candidate.Version = "v2" })}, []string{"candidate", "v2"}},
 		{"another model", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.Reference.Model = "m2" })}, []string{"reference", "m2"}},
 		{"another schema", []conformance.ShardReport{shards[0], shards[1], changed(2, func(r *conformance.Report) { r.SchemaVersion = 1 })}, []string{"schema_version: got 1, want 2"}},
@@ -139,6 +154,8 @@ func TestMergeRefuses(t *testing.T) {
 		{"no evidence", []conformance.ShardReport{shards[0], empty, shards[2]}, []string{"no evidence"}},
 		{"another's evidence", []conformance.ShardReport{shards[0], exchanged, shards[2]}, []string{"sha256", "belongs to another report"}},
 		{"an index that its evidence doesn't have", []conformance.ShardReport{shards[0], shards[1], changed(1, func(r *conformance.Report) { r.Shard.Index = 2 })}, []string{"shard: got"}},
+		{"work that nobody did", lost, []string{"work that is no case's: got 0 parts in all shards, want 5"}},
+		{"work done twice", doubled, []string{"*routes: got it twice"}},
 		{"a case twice", []conformance.ShardReport{shards[0], twice, shards[2]}, []string{"twice"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -148,9 +165,18 @@ func TestMergeRefuses(t *testing.T) {
 			for _, want := range tc.want {
 				assert.Contains(t, err.Error(), want)
 			}
-			assert.True(t, strings.HasPrefix(err.Error(), "merge: "), err.Error())
+			assert.True(t, strings.HasPrefix(err.Error(), "conformance: merge: "), err.Error())
 		})
 	}
 	_, err = conformance.Merge(slices.Clone(shards), conformance.MergeOptions{})
 	assert.NoError(t, err, "the shards themselves are whole")
+}
+
+// withParts is a shard that says it did other work that is no case's.
+func withParts(t *testing.T, s conformance.ShardReport, parts []string) conformance.ShardReport {
+	t.Helper()
+	out, err := conformance.Rewritten(s, func(w *conformance.Wire) { w.Shard.Parts = parts })
+	require.NoError(t, err)
+	out.Report.Shard.Parts = parts
+	return out
 }

@@ -64,7 +64,7 @@ func assertMergesToWhole(t *testing.T, cfg conformance.Config, totals ...int) *c
 	require.NoError(t, err)
 	want := bytesOf(t, whole)
 	for _, total := range totals {
-		merged, err := conformance.Merge(shardsOf(t, cfg, total), conformance.MergeOptions{Registry: cfg.Registry})
+		merged, err := conformance.Merge(shardsOf(t, cfg, total), conformance.MergeOptions{Registry: cfg.Registry, Now: cfg.Now})
 		require.NoError(t, err, "%d shards", total)
 		if line := firstDifference(want, bytesOf(t, merged)); line != "" {
 			t.Fatalf("%d shards: %s", total, line)

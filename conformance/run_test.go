@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 		{"faulty-reference", false, []string{"the reference failed a check of its own", "--- FAIL: TestRunInAClient/InteriorRowOracle"}},
 		{"empty", false, []string{"conclusion: nothing judged"}},
 		{"shard", true, []string{"--- PASS: TestRunInAClient/LocalError"}},
-		{"shard-empty", true, []string{"--- SKIP: TestRunInAClient", "shard 6 of 7 has none of the run's 5 cases"}},
+		{"shard-empty", true, []string{"--- SKIP: TestRunInAClient", "shard 7 of 7 (index 6) has none of the run's 5 cases"}},
 		{"shard-faulty", false, []string{"--- FAIL: TestRunInAClient/LocalError"}},
 		{"shard-by-function", false, []string{"the test runner hands out the test functions over the shards itself"}},
 	} {

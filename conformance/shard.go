@@ -23,6 +23,11 @@ type Shard struct {
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Total) }
 
+// named is a shard in a sentence, where people count from 1 and flags from 0.
+func (s Shard) named() string {
+	return fmt.Sprintf("shard %d of %d (index %d)", s.Index+1, s.Total, s.Index)
+}
+
 func (s Shard) validate() error {
 	switch {
 	case s.Total < 1:

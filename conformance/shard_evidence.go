@@ -158,20 +158,20 @@ func (r *Report) WriteEvidence(w io.Writer) error {
 // readEvidence reads the file's content and holds it to the report beside it.
 func readEvidence(name string, b []byte, r *Report) (*shardWire, error) {
 	if len(b) < len(evidenceMagic) || string(b[:len(evidenceMagic)]) != evidenceMagic {
-		return nil, fmt.Errorf("merge: %s: got another start than %q: it is no evidence of a shard, or one of another version", name, evidenceMagic)
+		return nil, fmt.Errorf("conformance: merge: %s: got another start than %q: it is no evidence of a shard, or one of another version", name, evidenceMagic)
 	}
 	if got := evidenceHash(b); got != r.Shard.Evidence {
-		return nil, fmt.Errorf("merge: %s: sha256: got %s of %d bytes, want %s as its report says: it is half-written, or belongs to another report",
+		return nil, fmt.Errorf("conformance: merge: %s: sha256: got %s of %d bytes, want %s as its report says: it is half-written, or belongs to another report",
 			name, got, len(b), r.Shard.Evidence)
 	}
 	var w shardWire
 	if err := gob.NewDecoder(bytes.NewReader(b[len(evidenceMagic):])).Decode(&w); err != nil {
-		return nil, fmt.Errorf("merge: %s: %w", name, err)
+		return nil, fmt.Errorf("conformance: merge: %s: %w", name, err)
 	}
 	want := *r.Shard
 	want.Evidence = ""
 	if got, want := fmt.Sprintf("%+v", w.Shard), fmt.Sprintf("%+v", want); got != want {
-		return nil, fmt.Errorf("merge: %s: shard: got %s, want %s as its report says", name, got, want)
+		return nil, fmt.Errorf("conformance: merge: %s: shard: got %s, want %s as its report says", name, got, want)
 	}
 	return &w, nil
 }

@@ -24,13 +24,9 @@ func contradiction(r *conformance.Report) string {
 // vacuousCheck fails where nothing was judged by value.
 const vacuousCheck = "NoVacuousPass"
 
-// looksAtResults are the checks that judge what other checks found. They make a candidate
-// fail, and by themselves are no verdict on it.
-var looksAtResults = map[string]bool{"Features": true, "Baseline": true, "Repeat": true}
-
 // counted is whether a result is a verdict on the candidate.
 func counted(c conformance.Result) bool {
-	return c.Side == conformance.SideCandidate && c.Status.Judged() && c.Waived == nil && !looksAtResults[c.ID]
+	return c.Side == conformance.SideCandidate && c.Status.Judged() && c.Waived == nil && !conformance.LooksAtResults(c.ID)
 }
 
 // bad is whether a result is a failure, or no answer, that nothing accepts.
@@ -178,7 +174,7 @@ func notJudgedWrong(r *conformance.Report) string {
 func locusWrong(r *conformance.Report) string {
 	for i, c := range r.Checks {
 		// What a baseline says of a case that is gone stands under that case's name.
-		if _, ok := r.Cases[c.Case]; !ok && c.Case != "*" && !looksAtResults[c.ID] {
+		if _, ok := r.Cases[c.Case]; !ok && c.Case != "*" && !conformance.LooksAtResults(c.ID) {
 			return fmt.Sprintf("checks[%d]: %s, and there is no such case", i, caseLabel(c.Case))
 		}
 	}
@@ -227,8 +223,10 @@ func shardWrong(r *conformance.Report) string {
 	case s == nil:
 	case s.Index >= s.Total:
 		return fmt.Sprintf("shard: got %d of %d, counted from 0", s.Index, s.Total)
-	case len(r.Cases) > s.AllCases:
-		return fmt.Sprintf("shard: got %d cases of %d", len(r.Cases), s.AllCases)
+	case len(r.Cases) != s.Cases:
+		return fmt.Sprintf("shard: got %d cases, want %d as it says", len(r.Cases), s.Cases)
+	case s.Cases > s.AllCases:
+		return fmt.Sprintf("shard: got %d cases of %d", s.Cases, s.AllCases)
 	}
 	return ""
 }

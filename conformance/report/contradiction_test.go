@@ -77,6 +77,7 @@ func TestReadRefusesContradictions(t *testing.T) {
 		{"a source of its own", "fails", func(r *conformance.Report) { r.Source = at(engine.Probe("embed")) }, "source: got embed"},
 		{"a shard behind the last", "shard", func(r *conformance.Report) { r.Shard.Index = 4 }, "shard: got 4 of 4"},
 		{"a shard with more cases than there are", "shard", func(r *conformance.Report) { r.Shard.AllCases = 1 }, "shard: got 2 cases of 1"},
+		{"a shard that has other cases than it says", "shard", func(r *conformance.Report) { r.Shard.Cases = 1 }, "shard: got 2 cases, want 1 as it says"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := samples()[tt.sample]

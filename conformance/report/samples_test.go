@@ -116,7 +116,7 @@ func samples() map[string]*conformance.Report {
 	})
 	add("baseline", compares)
 	add("shard", func(r *conformance.Report) {
-		r.Shard = &conformance.ShardInfo{Index: 1, Total: 4, Plan: "9f86d081884c7d65", AllCases: 100}
+		r.Shard = &conformance.ShardInfo{Index: 1, Total: 4, Plan: "9f86d081884c7d65", Cases: 2, AllCases: 100}
 	})
 	return out
 }

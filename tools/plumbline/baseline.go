@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-go/plumbline/conformance"
+	"github.com/plumbline-go/plumbline/conformance/report"
 	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
@@ -34,17 +36,33 @@ func newBaselineShow(a *app) *cobra.Command {
 		Args:    exactArgs(1, "one report.json"),
 		Example: `  plumbline baseline show baseline.json`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			rep, err := readReport("FILE", args[0])
+			rep, err := report.ReadFile(args[0])
 			if err != nil {
-				return err
+				return fmt.Errorf("baseline show: %w", err)
 			}
 			shown := showBaseline(rep)
 			if a.json {
-				return a.emitJSON(shown)
+				err = a.emitJSON(shown)
+			} else {
+				err = a.emit(shown.text())
 			}
-			return a.emit(shown.text())
+			if err != nil {
+				return err
+			}
+			return a.usableAsBaseline(rep, args[0])
 		},
 	}
+}
+
+// usableAsBaseline is the error that gate --baseline would give of a report, too.
+func (a *app) usableAsBaseline(r *conformance.Report, path string) error {
+	if err := conformance.UsableAsBaseline(r, path, true); err != nil {
+		return fmt.Errorf("baseline show: not usable as a baseline: %w", err)
+	}
+	if conformance.UsableAsBaseline(r, path, false) != nil {
+		fmt.Fprintf(a.stderr, "plumbline: %s: usable as a baseline with --allow-partial alone\n", dumpfmt.Printable(path))
+	}
+	return nil
 }
 
 // shownBaseline is what baseline show prints.
@@ -66,7 +84,8 @@ func showBaseline(r *conformance.Report) shownBaseline {
 
 func (s shownBaseline) text() []byte {
 	var b bytes.Buffer
-	printLine(&b, "%s: candidate %s %s on model %s, %s", s.Conclusion, s.Candidate, s.Version, s.Model, plural(s.Cases, "case"))
+	candidate := strings.TrimSpace(s.Candidate + " " + s.Version)
+	printLine(&b, "%s: candidate %s on model %s, %s", s.Conclusion, candidate, s.Model, plural(s.Cases, "case"))
 	if s.Repeat == nil {
 		printLine(&b, "noise: not measured (gate --aa or --aa-again)")
 	} else {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/plumbline-go/plumbline/tools/internal/checkpages"
 )
 
 // Why commands of Python aren't run.
@@ -27,6 +29,7 @@ var elsewhere = map[string]string{
 	// The suite and the build.
 	"go test ./conformance":                                           "make test",
 	"go build -o plumbline ./tools/plumbline":                         "TestBuildsAsDocumented",
+	"go get github.com/plumbline-go/plumbline@latest":                 "not run: needs a module proxy, and a version that is published",
 	"go run ./fixtures/internal/makemodel -out fixtures/qwen2-seeded": "fixtures/internal/makemodel TestCommittedCheckpointIsReproduced",
 
 	// Sweeps, each run once by a test of its own.
@@ -38,15 +41,10 @@ var elsewhere = map[string]string{
 	"plumbline trace recorded raw --model ./v2-lite-chat --sources texts.jsonl --source prose/p1 --document trace.json": "TestRecordedTensorsOfTheEmulationConform",
 	"plumbline gate --model X.gguf --candidate dumps":                                                                   "make real",
 	"plumbline gate --model qwen2-int8 --candidate dumps":                                                               "TestReadmeExample",
-	"git bisect run sh -c 'make dumps && plumbline gate --git-bisect --model ./m --candidate ./dumps'":                  "TestScripts",
+	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'":        "TestScripts",
 
-	"git bisect run sh -c 'make dumps || exit 125; plumbline gate --git-bisect --model ./m --candidate ./dumps'": "TestScripts",
-
-	// The example client: TestClientGatesItsEngine runs it, clean and broken.
-	"go test ./...":                         "conformance TestClientGatesItsEngine",
-	"go build -o tinyllm.bin ./cmd/tinyllm": "conformance TestClientGatesItsEngine",
-	"plumbline selftest --protocol --exec './tinyllm.bin --serve --model DIR'":                           "conformance TestClientGatesItsEngine",
-	"plumbline gate --model DIR --prompts p.jsonl --protocol --exec './tinyllm.bin --serve --model DIR'": "conformance TestClientGatesItsEngine",
+	// The example client, clean and broken; testdata/docs/client.txtar runs its program.
+	"go test ./...": "conformance TestClientGatesItsEngine",
 
 	// Python: TestAdapterFlags holds the flags to the programs.
 	"python3.11 -m venv .venv":                                                                                                                    notHere,
@@ -84,7 +82,7 @@ func inScript(t *testing.T) map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		if m := regexp.MustCompile(`^exits [0-9]+ (plumbline( .*)?)$`).FindStringSubmatch(line); m != nil {
+		if m := regexp.MustCompile(`^(?:exits [0-9]+|goes) ((?:plumbline|go)( .*)?)$`).FindStringSubmatch(line); m != nil {
 			w, err := words(m[1])
 			require.NoError(t, err)
 			out[strings.Join(w, "\x00")] = true
@@ -208,10 +206,17 @@ func TestDocumentedCommandsControl(t *testing.T) {
 	require.Equal(t, []documented{{"x:2", "go run ./a"}}, inDoc("x", "// go run ./b\n//\tgo run ./a\n//\tx := 1"))
 }
 
-// What elsewhere names is there: tests, make targets, and a step of CI for those.
+// What elsewhere names is there: commands in documents, tests, make targets, and a step
+// of CI for those.
 func TestElsewhereIsThere(t *testing.T) {
 	ci, err := os.ReadFile("../../.ci/run")
 	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, d := range allDocumented(t) {
+		shown[strings.TrimPrefix(d.line, "./")] = true
+	}
+	require.Empty(t, unshown(elsewhere, shown), "in elsewhere, and in no document")
+	require.Equal(t, []string{"make up"}, unshown(map[string]string{"make up": "TestScripts"}, shown))
 	by := []string{"make test"}
 	for _, what := range elsewhere {
 		by = append(by, what)
@@ -226,6 +231,18 @@ func TestElsewhereIsThere(t *testing.T) {
 	require.Error(t, isThere("make help", string(ci)), "CI doesn't run it")
 	require.Error(t, isThere("engine TestNoSuchTest", string(ci)))
 	require.Error(t, isThere("not run: ", string(ci)))
+}
+
+// unshown are the commands that no document shows.
+func unshown(commands map[string]string, shown map[string]bool) []string {
+	var out []string
+	for line := range commands {
+		if !shown[line] {
+			out = append(out, line)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func isThere(what, ci string) error {
@@ -342,6 +359,14 @@ func TestBuildsAsDocumented(t *testing.T) {
 func TestPagesNameTests(t *testing.T) {
 	for _, id := range checkIDs() {
 		require.NoError(t, isThere("conformance Test"+id, ""))
+	}
+	for _, p := range checkpages.Results() {
+		require.NotEmpty(t, p.Run, p.ID)
+		for _, c := range p.Run {
+			m := regexp.MustCompile(`-run '(Test[A-Za-z]+)\$'$`).FindStringSubmatch(c.Line)
+			require.NotNil(t, m, c.Line)
+			require.NoError(t, isThere("conformance "+m[1], ""))
+		}
 	}
 	require.NoError(t, isThere("conformance TestEveryCheckCanFail", ""))
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,7 @@ same stands in conformance/checks, a page for each.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return checkIDs(), cobra.ShellCompDirectiveNoFileComp
+			return explained(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.explain(args) },
 	}
@@ -50,15 +48,11 @@ func (a *app) explain(args []string) error {
 				}
 				pages = append(pages, p)
 			}
-			return a.emitJSON(pages)
+			return a.emitJSON(append(pages, checkpages.Results()...))
 		}
 		return a.emit(checkpages.List(checks))
 	}
-	c := conformance.Builtin().Lookup(args[0])
-	if c == nil {
-		return unknownCheck(args[0])
-	}
-	p, err := checkpages.Of(c)
+	p, err := pageOf(args[0])
 	if err != nil {
 		return err
 	}
@@ -66,6 +60,29 @@ func (a *app) explain(args []string) error {
 		return a.emitJSON(p)
 	}
 	return a.emit(p.Text())
+}
+
+// pageOf describes a check, or what judges the results of checks.
+func pageOf(id string) (checkpages.Page, error) {
+	for _, p := range checkpages.Results() {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	c := conformance.Builtin().Lookup(id)
+	if c == nil {
+		return checkpages.Page{}, unknownCheck(id)
+	}
+	return checkpages.Of(c)
+}
+
+// explained are the IDs that explain knows.
+func explained() []string {
+	out := checkIDs()
+	for _, c := range conformance.ResultChecks() {
+		out = append(out, c.ID)
+	}
+	return out
 }
 
 func checkIDs() []string {
@@ -78,60 +95,14 @@ func checkIDs() []string {
 
 // unknownCheck names the checks whose IDs are nearest.
 func unknownCheck(id string) error {
-	near := nearest(id, checkIDs())
+	near := conformance.Builtin().Nearest(id)
+	for _, c := range conformance.ResultChecks() {
+		if strings.EqualFold(c.ID, id) {
+			near = []string{c.ID}
+		}
+	}
 	if len(near) == 0 {
 		return usageErrorf("check %q: got an unknown ID; `plumbline explain` lists them", id)
 	}
 	return usageErrorf("check %q: got an unknown ID; did you mean %s?", id, strings.Join(near, " or "))
-}
-
-// nearest are up to three names that are spelt like s, or hold it, the nearest first.
-func nearest(s string, names []string) []string {
-	type named struct {
-		name string
-		far  int
-	}
-	var found []named
-	low := strings.ToLower(s)
-	for _, n := range names {
-		far := editDistance(low, strings.ToLower(n))
-		switch {
-		case low != "" && strings.Contains(strings.ToLower(n), low):
-			far = min(far, 1)
-		case far > max(2, len(n)/3):
-			continue
-		}
-		found = append(found, named{n, far})
-	}
-	slices.SortStableFunc(found, func(x, y named) int { return cmp.Compare(x.far, y.far) })
-	var out []string
-	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
-	}
-	return out
-}
-
-// editDistance is the least number of bytes to insert, delete or replace (Wagner and
-// Fischer 1974). Names that are too long to be a slip are as far as they are long.
-func editDistance(x, y string) int {
-	if len(x) > 100 {
-		return len(x)
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(x) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(y) {
-			cost := last
-			if x[i] != y[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, last+1, row[j]+1)
-		}
-	}
-	return row[len(y)]
 }

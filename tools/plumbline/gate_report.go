@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/conformance/report"
+	"github.com/plumbline-go/plumbline/dumpfmt"
 )
 
 // conclude prints a verdict, writes its report into a folder, unless dir is empty, and
@@ -15,13 +17,17 @@ import (
 func (a *app) conclude(rep *conformance.Report, partial bool, flag, dir string) error {
 	rep.PartialAllowed = partial
 	verdict := exitWith(gateCode(rep.Conclusion, partial))
-	if emptyShard(rep) {
+	if rep.EmptyShard() {
 		verdict = nil
 	}
 	if rep.ReferenceFailed {
 		verdict = errors.New("the reference failed a check of its own: no verdict can be trusted")
 	}
-	return withReport(verdict, a.emitReport(rep), writeReport(flag, rep, dir))
+	told, written := a.emitReport(rep), writeReport(flag, rep, dir)
+	if dir != "" && written == nil && !a.quiet {
+		fmt.Fprintf(a.stderr, "report: %s\n", dumpfmt.Printable(filepath.Join(dir, report.JSONFile)))
+	}
+	return withReport(verdict, told, written)
 }
 
 // emitReport prints the verdict.

@@ -40,11 +40,14 @@ func TestGateWritesItsReport(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "report")
 		var out, stderr bytes.Buffer
 		require.Equal(t, tt.code, run(append(exactPair(t, tt.fault), "--report", dir), &out, &stderr), stderr.String())
-		require.Empty(t, stderr.String())
+		require.Equal(t, "report: "+filepath.Join(dir, "report.json")+"\n", stderr.String())
 		rep, err := report.ReadFile(filepath.Join(dir, report.JSONFile))
 		require.NoError(t, err)
 		require.Equal(t, tt.want, rep.Conclusion)
 		require.Contains(t, out.String(), "conclusion: "+string(tt.want))
+		stderr.Reset()
+		require.Equal(t, tt.code, run(append(exactPair(t, tt.fault), "--report", filepath.Join(t.TempDir(), "r"), "--quiet"), &out, &stderr))
+		require.Empty(t, stderr.String())
 		for _, f := range []string{"report.md", "junit.xml"} {
 			b, err := os.ReadFile(filepath.Join(dir, f))
 			require.NoError(t, err)

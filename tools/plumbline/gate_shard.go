@@ -106,9 +106,3 @@ func (f *shardFlags) args(s *conformance.Shard) string {
 	}
 	return " " + shellJoin(args)
 }
-
-// emptyShard is a shard without a case that did nothing that failed: there is nothing
-// wrong with it, and the others have what there is to judge.
-func emptyShard(r *conformance.Report) bool {
-	return r.Shard != nil && r.Shard.Cases == 0 && r.Shard.AllCases > 0 && r.Conclusion != conformance.Fails
-}

@@ -35,19 +35,20 @@ func topics() []*cobra.Command {
 
 func newHelp(a *app, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND | TOPIC | check ID]",
+		Use:   "help [COMMAND | TOPIC | [check] ID]",
 		Short: "Help about a command, a topic or a check",
 		Long: `help prints the help of a command, one of the topics verdicts, dumps, ci and checks,
 or what explain says of a check.`,
 		Example: `  plumbline help gate
   plumbline help verdicts
+  plumbline help LocalError
   plumbline help check LocalError`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case len(args) == 0:
 				return helpNames(root), cobra.ShellCompDirectiveNoFileComp
 			case len(args) == 1 && args[0] == "check":
-				return checkIDs(), cobra.ShellCompDirectiveNoFileComp
+				return explained(), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -57,6 +58,9 @@ or what explain says of a check.`,
 					return usageErrorf("help check: got %s, want one ID; `plumbline explain` lists them", plural(len(args)-1, "argument"))
 				}
 				return a.explain(args[1:])
+			}
+			if len(args) == 1 && slices.Contains(explained(), args[0]) {
+				return a.explain(args)
 			}
 			of, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
@@ -71,14 +75,26 @@ or what explain says of a check.`,
 // unknownTopic names the topics that are spelt like it.
 func unknownTopic(root *cobra.Command, args []string) error {
 	topic := strings.Join(args, " ")
-	near := nearest(topic, helpNames(root))
-	if ids := nearest(topic, checkIDs()); len(near) == 0 && len(ids) > 0 {
+	near := spelledLike(topic, helpNames(root))
+	if ids := conformance.Builtin().Nearest(topic); len(near) == 0 && len(ids) > 0 {
 		near = []string{"check " + ids[0]}
 	}
 	if len(near) == 0 {
 		return usageErrorf("help: got the unknown topic %q; plumbline --help lists commands and topics", topic)
 	}
 	return usageErrorf("help: got the unknown topic %q; did you mean %s?", topic, strings.Join(near, " or "))
+}
+
+// spelledLike leaves the search to cobra, which looks only at commands that run.
+func spelledLike(name string, names []string) []string {
+	if name == "" {
+		return nil
+	}
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, n := range names {
+		all.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
+	}
+	return all.SuggestionsFor(name)
 }
 
 // helpNames are the commands and topics.

@@ -43,7 +43,7 @@ func TestVersion(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p, err := checkpages.Of(conformance.Builtin().Lookup("LocalError"))
 	require.NoError(t, err)
-	for _, args := range [][]string{{"explain", "LocalError"}, {"help", "check", "LocalError"}} {
+	for _, args := range [][]string{{"explain", "LocalError"}, {"help", "check", "LocalError"}, {"help", "LocalError"}} {
 		out, _ := says(t, exitDone, args...)
 		require.Equal(t, string(p.Text()), out)
 	}
@@ -59,10 +59,18 @@ func TestExplain(t *testing.T) {
 	out, _ = says(t, exitDone, "explain", "--json")
 	var all []checkpages.Page
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
-	require.Len(t, all, len(checkIDs()))
+	require.Len(t, all, len(checkIDs())+3)
+	for _, id := range []string{"Features", "Baseline", "Repeat"} {
+		require.Contains(t, out, `"ID": "`+id+`"`)
+		page, _ := says(t, exitDone, "explain", id)
+		require.Contains(t, page, "\n  None of its own: it judges the results of checks.", id)
+		list, _ := says(t, exitDone, "explain")
+		require.Contains(t, list, "\n"+id+" ")
+	}
 
 	for arg, want := range map[string]string{
 		"localerror": "did you mean LocalError?",
+		"baseline":   "did you mean Baseline?",
 		"LocalEror":  "did you mean LocalError?",
 		"Residual":   "did you mean ResidualShape or ResidualGolden or ResidualCandidate?",
 		"xyz":        "`plumbline explain` lists them",
@@ -111,23 +119,6 @@ func TestHelpTopics(t *testing.T) {
 	require.Contains(t, errs, `unknown topic "gate extra"`)
 }
 
-// A name that holds the word is as near as one with a slip.
-func TestNearest(t *testing.T) {
-	require.Equal(t, []string{"xxabcxx", "abd"}, nearest("abc", []string{"xxabcxx", "nothing", "abd"}))
-	require.Equal(t, []string{"abc", "xxabcxx", "abd"}, nearest("ABC", []string{"xxabcxx", "abd", "abc"}))
-	require.Empty(t, nearest("", []string{"abc"}))
-}
-
-// Distances by hand.
-func TestEditDistance(t *testing.T) {
-	for _, tt := range []struct {
-		x, y string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"ab", "ba", 2}, {strings.Repeat("a", 101), "a", 101}} {
-		require.Equal(t, tt.want, editDistance(tt.x, tt.y), "%q %q", tt.x, tt.y)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		out, _ := says(t, exitDone, "completion", shell)
@@ -151,9 +142,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"gate", "--prompts", ""}, []string{"jsonl"}, ":8"},
 		{[]string{"gate", "--layers", ""}, []string{"f32", "int8-scaled"}, ":4"},
 		{[]string{"trace", "--attention", ""}, []string{"fused", "eager"}, ":4"},
-		{[]string{"explain", ""}, checkIDs(), ":4"},
+		{[]string{"explain", ""}, explained(), ":4"},
 		{[]string{"explain", "LocalError", ""}, nil, ":4"},
-		{[]string{"help", "check", ""}, checkIDs(), ":4"},
+		{[]string{"help", "check", ""}, explained(), ":4"},
 	} {
 		out, _ := says(t, exitDone, append([]string{"__completeNoDesc"}, tt.args...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -105,8 +105,8 @@ func TestEveryPackageHasADoc(t *testing.T) {
 
 // entryPoints are the functions that somebody begins with, by package.
 var entryPoints = map[string][]string{
-	"conformance":             {"Run", "Evaluate", "Exact", "Prove", "Smoke", "Builtin", "StandardProbes", "DefaultBudgets", "ReadWaivers", "Merge"},
-	"conformance/report":      {"Read", "Text", "HTML", "WriteFolder"},
+	"conformance":             {"Run", "Evaluate", "Exact", "Prove", "Smoke", "Builtin", "StandardProbes", "DefaultBudgets", "ReadWaivers", "Merge", "ShardFromEnv"},
+	"conformance/report":      {"Read", "Text", "Markdown", "JUnit", "HTML", "WriteFolder"},
 	"conformance/report/plot": {"HeatMap", "Bars"},
 	"dumpfmt": {"Create", "CreateFolder", "OpenFolder", "CreateFloatLayers", "OpenFloatLayers", "CreateInt8Layers", "OpenInt8Layers", "NewFloatLogits",
 		"NewInt32Logits", "CreateSafetensors", "OpenSafetensors", "CheckSafetensors", "ParseCaseFile", "ReadEngineFile", "CreateTarget", "Fingerprint", "EachPair"},
@@ -117,7 +117,7 @@ var entryPoints = map[string][]string{
 	"engine/reference/gguf": {"Open"},
 	"fixtures":              {"Prompts", "Model"},
 	"fixtures/tokenizer":    {"LoadFS"},
-	"golden":                {"OpenFolder", "Of"},
+	"golden":                {"OpenFolder", "Of", "NewRecording"},
 	"golden/canonical":      {"Parse"},
 	"golden/kernel":         {"Load", "Compare", "NewJudge"},
 	"golden/metric":         {"RelativeL2", "CompareHeads"},

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,6 +125,9 @@ func (f *programFlags) open() (*program, error) {
 	}
 	p, err := engine.Exec(f.line, o)
 	if err != nil {
+		if missing := f.missing(); missing != nil {
+			return nil, missing
+		}
 		return nil, usageErrorf("--exec: %v", err)
 	}
 	none := func(context.Context) (bool, error) { return false, nil }
@@ -130,6 +135,19 @@ func (f *programFlags) open() (*program, error) {
 		info, err := p.Info(ctx)
 		return declaration{Info: info}, err
 	}}, nil
+}
+
+// missing is the error of a program that isn't there, which is said before what is wrong
+// with its arguments. A name in quotes, with placeholders or for a shell is left out.
+func (f *programFlags) missing() error {
+	name := append(strings.Fields(f.line), "")[0]
+	if name == "" || f.shell || strings.ContainsAny(name, "'\"\\{$") {
+		return nil
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return fmt.Errorf("--exec: %w", &engine.SetupError{Path: name, Err: err})
+	}
+	return nil
 }
 
 // args are the flags for the command that repeats a run.

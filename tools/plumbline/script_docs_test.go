@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/plumbline-go/plumbline/conformance"
 	"github.com/plumbline-go/plumbline/dumpfmt"
 	"github.com/plumbline-go/plumbline/engine"
 )
@@ -24,6 +26,10 @@ import (
 //	rename OLD NEW            a file or folder gets another name
 //	gguf FILE                 a GGUF file
 //	waives FILE CHECK CASE    a waiver, for a month
+//	client FOLDER             a copy of the example client's module
+//	goes go ARGS…             the go command, offline, in the script's folder
+//
+// and the condition [client] for a checkout, which has that module.
 //
 // $MODEL is the seeded checkpoint, $TRAINED the trained one, $MOE a small mixture of
 // experts, $PLAN a plan of a teacher for $MODEL.
@@ -46,8 +52,41 @@ func TestDocumentedScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "tensors": tensors, "renamed": renamedFolder, "recordings": writeRecordings, "rename": renameFile, "gguf": ggufFile, "waives": writeWaiver,
+			"client": copyClient, "goes": goes,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "client" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			_, err := os.Stat(filepath.Join(root, clientModule, "go.mod"))
+			return err == nil, nil
 		},
 	})
+}
+
+const clientModule = "conformance/testdata/client"
+
+func copyClient(ts *testscript.TestScript, _ bool, args []string) {
+	root := filepath.Dir(ts.Getenv("ENGINE"))
+	to := ts.MkAbs(args[0])
+	ts.Check(os.CopyFS(to, os.DirFS(filepath.Join(root, clientModule))))
+	cmd := exec.Command("go", "mod", "edit", "-replace", "github.com/plumbline-go/plumbline="+root)
+	cmd.Dir = to
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		ts.Fatalf("%v: %s", err, text)
+	}
+}
+
+// goes runs go with the environment of this test, whose caches the script's lacks.
+func goes(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local", "ENGINE_FAULT=",
+		conformance.ReportEnv+"="+ts.Getenv(conformance.ReportEnv))
+	text, err := cmd.CombinedOutput()
+	ts.Logf("%s", text)
+	ts.Check(err)
 }
 
 func renamedFolder(ts *testscript.TestScript, _ bool, args []string) {

@@ -81,6 +81,23 @@ func TestPageHoldsAll(t *testing.T) {
 	}
 }
 
+// What judges results says all of itself too.
+func TestResultsAreDescribed(t *testing.T) {
+	pages := Results()
+	require.Len(t, pages, len(conformance.ResultChecks()))
+	for i, c := range conformance.ResultChecks() {
+		p := pages[i]
+		require.Contains(t, asked, c.ID)
+		for _, text := range []string{string(p.Markdown()), string(p.Text())} {
+			flat := strings.Join(strings.Fields(text), " ")
+			for _, s := range append([]string{c.ID, c.Rule[1:], "judges the results", asked[c.ID].by, asked[c.ID].limits}, c.Catches...) {
+				require.Contains(t, flat, s, c.ID)
+			}
+		}
+		require.NotContains(t, string(p.Markdown()), "| fault |")
+	}
+}
+
 func TestOfRefusesWhatNothingDescribes(t *testing.T) {
 	c := *conformance.Builtin().Lookup("LocalError")
 	c.Controls = []conformance.Control{{Mutant: "no-such-fault"}}

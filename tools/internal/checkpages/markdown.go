@@ -24,6 +24,10 @@ func Files(checks []*conformance.Check) (map[string][]byte, error) {
 		pages = append(pages, p)
 		out[p.ID+".md"] = p.Markdown()
 	}
+	for _, p := range Results() {
+		pages = append(pages, p)
+		out[p.ID+".md"] = p.Markdown()
+	}
 	out["README.md"] = index(pages)
 	return out, nil
 }
@@ -31,7 +35,7 @@ func Files(checks []*conformance.Check) (map[string][]byte, error) {
 func index(pages []Page) []byte {
 	var b bytes.Buffer
 	b.WriteString(generated + "# Checks\n\n")
-	b.WriteString("In the order in which they are judged. `plumbline explain ID` prints a page in a terminal.\n\n")
+	b.WriteString("In the order in which they are judged; the last three judge the results of the others. `plumbline explain ID` prints a page in a terminal.\n\n")
 	b.WriteString("| check | level | judges | rule |\n|---|---|---|---|\n")
 	for _, p := range pages {
 		level, _, _ := strings.Cut(p.Level, ":")
@@ -59,8 +63,13 @@ func (p Page) Markdown() []byte {
 	list("Catches", p.Catches)
 	list("Needs", p.Needs)
 	list("Where its limits come from", p.Bounds)
-	b.WriteString("\n## Planted faults\n\nA check that can't fail is not a check: it is shown to fail on each of these.\n\n")
-	b.WriteString("| fault | planted in | what goes wrong | counts as found when |\n|---|---|---|---|\n")
+	b.WriteString("\n## Planted faults\n\n")
+	if len(p.Faults) == 0 {
+		b.WriteString(judgesResults + "\n")
+	} else {
+		b.WriteString("A check that can't fail is not a check: it is shown to fail on each of these.\n\n")
+		b.WriteString("| fault | planted in | what goes wrong | counts as found when |\n|---|---|---|---|\n")
+	}
 	for _, f := range p.Faults {
 		bug := cell(f.Bug)
 		if f.Source != "" {

@@ -29,7 +29,12 @@ func (p Page) Text() []byte {
 	list("Catches", p.Catches)
 	list("Needs", p.Needs)
 	list("Where its limits come from", p.Bounds)
-	b.WriteString("\nPlanted faults that it is shown to fail on\n")
+	if len(p.Faults) == 0 {
+		b.WriteString("\nPlanted faults\n")
+		wrap(&b, "  ", judgesResults)
+	} else {
+		b.WriteString("\nPlanted faults that it is shown to fail on\n")
+	}
 	for _, f := range p.Faults {
 		wrap(&b, "  * ", fmt.Sprintf("%s (%s): %s; %s", f.Name, f.Where, f.Bug, f.Found))
 		if f.Source != "" {
@@ -47,6 +52,10 @@ func (p Page) Text() []byte {
 func List(checks []*conformance.Check) []byte {
 	var b bytes.Buffer
 	for _, c := range checks {
+		wrap(&b, fmt.Sprintf("%-26s %-12s", c.ID, c.Level), c.Rule)
+	}
+	b.WriteString("\nThese judge the results of the checks, where they are asked for.\n")
+	for _, c := range conformance.ResultChecks() {
 		wrap(&b, fmt.Sprintf("%-26s %-12s", c.ID, c.Level), c.Rule)
 	}
 	return b.Bytes()
