@@ -19,7 +19,8 @@ type figure struct {
 	source        string // of bound
 }
 
-func (f figure) worse() bool  { return f.mean > f.bound }
+// worse is true of a NaN too: such a figure is not within its bound.
+func (f figure) worse() bool  { return !(f.mean <= f.bound) }
 func (f figure) better() bool { return f.mean < -f.bound }
 
 // logarithmic tells figures whose changes are logarithms from differences.
