@@ -69,7 +69,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			return nil, err
 		}
 	}
-	rep.Skips = cfg.Skip
+	rep.Skips = slices.Concat(cfg.Skip, leftOut(reg, checks))
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
 	}

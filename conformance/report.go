@@ -241,7 +241,7 @@ type Report struct {
 	// FirstBadRow are those of waived failures.
 	Waivers      []WaiverUse `json:"waivers,omitempty"`
 	SourceWaived bool        `json:"source_waived,omitempty"`
-	// Skips are what was left out on request.
+	// Skips are what was left out on request, by Config.Skip and by Config.Only.
 	Skips []CheckSkip `json:"skips,omitempty"`
 	// Baseline is null where the run was compared with no earlier one.
 	Baseline *BaselineInfo `json:"baseline,omitempty"`
