@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/plumbline-go/plumbline/engine"
-	"github.com/plumbline-go/plumbline/golden"
 )
 
 // Metrics of the figures.
@@ -16,15 +15,6 @@ const (
 	figureKL          = "KL of the logits, over the yardstick's"
 	figureRegret      = "regret in tie bands"
 )
-
-// crossCPU is how far the reference's rows lie apart on two CPU models, relative L2: both
-// add in other orders.
-var crossCPU = golden.Of(9.4e-7, 1, "the largest relative L2 between two CPU models' float32 recordings",
-	"the trained checkpoint's recordings, layers and logits, made on two x86-64 models")
-
-// asExact is the ratio below which an error is as good as none: that of an engine that
-// is a hundred times nearer to the reference than the yardstick.
-const asExact = 0.01
 
 // figureKey names a figure: what is measured, and where.
 type figureKey struct{ check, metric, probe string }
@@ -74,7 +64,7 @@ func (m yardRatio) yard() float64 { return m.err / max(m.ratio, math.SmallestNon
 // its yardstick is the float32 run's own error y from there, which another CPU draws anew
 // at the same size: the factor is at most 1 + min(crossCPU*share, y)/y, at most 2.
 func (p *pairs) ratioPair(before, after yardRatio, share float64) pair {
-	b, a := max(before.ratio, asExact), max(after.ratio, asExact)
+	b, a := max(before.ratio, asExact.Value), max(after.ratio, asExact.Value)
 	out := pair{before: before.ratio, after: after.ratio, change: math.Log(a / b)}
 	yard := math.Inf(1)
 	for _, m := range []yardRatio{before, after} {

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plumbline-go/plumbline/golden"
 )
 
 // figure is one figure over the cases of two reports.
@@ -19,7 +21,8 @@ type figure struct {
 	source        string // of bound
 }
 
-func (f figure) worse() bool  { return f.mean > f.bound }
+// worse is true of a NaN too: such a figure is not within its bound.
+func (f figure) worse() bool  { return !(f.mean <= f.bound) }
 func (f figure) better() bool { return f.mean < -f.bound }
 
 // logarithmic tells figures whose changes are logarithms from differences.
@@ -36,7 +39,7 @@ func (f figure) factor() float64 {
 func (f figure) change() Change {
 	limit := f.before + f.bound
 	if f.logarithmic() {
-		limit = max(f.before, asExact) * math.Exp(f.bound)
+		limit = max(f.before, asExact.Value) * math.Exp(f.bound)
 	}
 	return Change{Check: f.check, Case: "*", Probe: f.probe, Metric: f.metric, Before: Number(f.before), After: Number(f.after),
 		Limit: Limit{Number(limit), f.source}, Detail: fmt.Sprintf("mean over %d cases", f.cases)}
@@ -56,7 +59,7 @@ func compareFigures(b, r *Report) *comparison {
 	var keys []figureKey
 	cases := 0
 	for _, k := range ps.order {
-		if len(ps.byKey[k]) >= fewestPairs || measured != nil {
+		if enough(len(ps.byKey[k]), fewestPairs) || measured != nil {
 			keys = append(keys, k)
 			cases = max(cases, len(ps.byKey[k]))
 		}
@@ -65,12 +68,12 @@ func compareFigures(b, r *Report) *comparison {
 	case len(ps.order) == 0:
 		out.basis = "no case has figures in both"
 	case len(keys) == 0:
-		out.basis = fmt.Sprintf("fewer than %d cases, and no second run of the build to measure its noise by", fewestPairs)
+		out.basis = fmt.Sprintf("fewer than %g cases, and no second run of the build to measure its noise by", fewestPairs.Value)
 	case measured == nil:
-		out.basis = fmt.Sprintf("differences of up to %d cases from the baseline, Student's t at %g over %d figures", cases, baselineFalseAlarm, len(keys))
+		out.basis = fmt.Sprintf("differences of up to %d cases from the baseline, Student's t at %g over %d figures", cases, baselineFalseAlarm.Value, len(keys))
 	default:
 		out.basis = fmt.Sprintf("%s; and differences of up to %d cases from the baseline, Student's t at %g over %d figures",
-			measured.basis, cases, baselineFalseAlarm, len(keys))
+			measured.basis, cases, baselineFalseAlarm.Value, len(keys))
 	}
 	for _, k := range keys {
 		out.figures = append(out.figures, judgeFigure(k, ps.byKey[k], len(keys), measured))
@@ -79,9 +82,12 @@ func compareFigures(b, r *Report) *comparison {
 	return &out
 }
 
+// enough reports whether there are as many as a number set by hand asks for.
+func enough(n int, fewest golden.Budget) bool { return float64(n) >= fewest.Value }
+
 // quantile is Student's t at the false alarm rate of one figure among so many.
 func quantile(figures int, freedom float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(1 - baselineFalseAlarm/float64(figures))
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(1 - baselineFalseAlarm.Value/float64(figures))
 }
 
 // judgeFigure bounds the mean change of one figure. The largest of the bounds counts.
@@ -95,8 +101,8 @@ func judgeFigure(k figureKey, ps map[string]pair, figures int, measured *noise) 
 		changes = append(changes, p.change)
 		floor += p.floor / n
 		if k.logarithmic() {
-			f.before += math.Log(max(p.before, asExact)) / n
-			f.after += math.Log(max(p.after, asExact)) / n
+			f.before += math.Log(max(p.before, asExact.Value)) / n
+			f.after += math.Log(max(p.after, asExact.Value)) / n
 		} else {
 			f.before += p.before / n
 			f.after += p.after / n
@@ -107,7 +113,7 @@ func judgeFigure(k figureKey, ps map[string]pair, figures int, measured *noise) 
 	}
 	f.mean = stat.Mean(changes, nil)
 	f.bound, f.source = floor, "the baseline, and "+crossCPU.Source
-	if len(ps) >= fewestPairs {
+	if enough(len(ps), fewestPairs) {
 		if x := quantile(figures, n-1) * stat.StdDev(changes, nil) / math.Sqrt(n); x > f.bound {
 			f.bound, f.source = x, fmt.Sprintf("the baseline, and the spread of the change over %d cases", len(ps))
 		}

@@ -7,10 +7,6 @@ import (
 	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
-// fewestPlaces is the number of places from which their differences say how far a place
-// may move by itself.
-const fewestPlaces = 8
-
 // normalMAD is the standard deviation of a normal distribution over its median absolute
 // deviation, 1/Φ⁻¹(3/4).
 const normalMAD = 1.4826
@@ -36,7 +32,7 @@ func boundByPlaces(figures []figure) {
 	}
 	bounds := map[[2]string]float64{}
 	for k, ms := range means {
-		if len(ms) < fewestPlaces {
+		if !enough(len(ms), fewestPlaces) {
 			continue
 		}
 		centre := metric.Median(ms)

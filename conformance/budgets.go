@@ -228,8 +228,13 @@ const handSet = "2027-12-31"
 
 // expired names the bounds that were set by hand and whose date has passed.
 func (b Budgets) expired(now time.Time) []string {
+	return expired(map[string]golden.Budget{"Nearer": b.Nearer, "EmbedNear": b.EmbedNear, "SwapMargin": b.SwapMargin, "ChannelSlope": b.ChannelSlope,
+		"AllLayers": b.AllLayers, "Float32Noise": b.Float32Noise}, now)
+}
+
+func expired(bounds map[string]golden.Budget, now time.Time) []string {
 	var out []string
-	for name, x := range map[string]golden.Budget{"Nearer": b.Nearer, "EmbedNear": b.EmbedNear, "SwapMargin": b.SwapMargin, "ChannelSlope": b.ChannelSlope, "AllLayers": b.AllLayers, "Float32Noise": b.Float32Noise} {
+	for name, x := range bounds {
 		if x.Expired(now) {
 			out = append(out, fmt.Sprintf("the bound %s was set by hand (%s) and was to be looked at again by %s", name, x.Why, x.Expires))
 		}

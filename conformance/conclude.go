@@ -43,6 +43,9 @@ func (r *Report) conclude() {
 		}
 	}
 	for _, s := range r.Skips {
+		if s.Reason == leftOutByOnly {
+			continue // said once, below
+		}
 		note := "left out on request: " + s.Check
 		if s.Case != "" {
 			note += ", " + caseInWords(s.Case)
@@ -87,6 +90,9 @@ func counted(n int, what string) string {
 // wouldRun says what a check that was judged nowhere needs. Where a dump was there
 // and something else was missing, the check has said what.
 func (r *Report) wouldRun(id, needs string) string {
+	if slices.Contains(r.Skips, CheckSkip{Check: id, Reason: leftOutByOnly}) {
+		return "was " + leftOutByOnly
+	}
 	for _, c := range r.Checks {
 		if c.ID != id || c.Side != SideCandidate || c.Reason == "" && c.Waived == nil || c.Reason == nothingOffered || c.Reason == noLogitsOffered {
 			continue

@@ -69,7 +69,7 @@ func evaluate(ctx context.Context, cfg Config, reg *Registry) (*Report, error) {
 			return nil, err
 		}
 	}
-	rep.Skips, rep.Only = cfg.Skip, cfg.Only
+	rep.Skips, rep.Only = slices.Concat(cfg.Skip, leftOut(reg, checks)), cfg.Only
 	for _, c := range checks {
 		rep.About = append(rep.About, infoOfCheck(c))
 	}

@@ -127,6 +127,28 @@ func TestFeatureNames(t *testing.T) {
 	assert.Equal(t, []conformance.Feature{"logits", "layers"}, evaluated(t, good).Features)
 }
 
+// TestOnlySaysWhatItLeftOut: as the reason that a Core check was judged nowhere, and in the
+// list of what was left out. A check that did run has its own reason.
+func TestOnlySaysWhatItLeftOut(t *testing.T) {
+	cfg := faulty(t, "", 0)
+	cfg.Candidate = withoutLogits{cfg.Candidate}
+	cfg.Only = []string{"ResidualShape", "LogitCandidate"}
+	rep := evaluated(t, cfg)
+	reasons := map[string]string{}
+	for _, n := range rep.NotJudged {
+		reasons[n.ID] = n.WouldRun
+	}
+	assert.Equal(t, map[string]string{
+		"PromptTokens": "was left out by Only (--only)", "ResidualCandidate": "was left out by Only (--only)",
+		"LocalError": "was left out by Only (--only)", "LogitRowContract": "was left out by Only (--only)",
+		"LogitCandidate": "needs a logit dump, NAME.logits.bin, in at least one case",
+	}, reasons)
+	assert.Len(t, rep.Skips, len(conformance.Builtin().Checks())-2)
+	assert.Contains(t, rep.Skips, conformance.CheckSkip{Check: "LocalError", Reason: "left out by Only (--only)"})
+	cfg.Only = nil
+	assert.Empty(t, evaluated(t, cfg).Skips)
+}
+
 // TestSkips: a check that is left out is a skip with the reason; a Core check that is
 // left out makes the verdict partial at best, on one case too: there it would have to fail.
 func TestSkips(t *testing.T) {

@@ -244,7 +244,7 @@ type Report struct {
 	// FirstBadRow are those of waived failures.
 	Waivers      []WaiverUse `json:"waivers,omitempty"`
 	SourceWaived bool        `json:"source_waived,omitempty"`
-	// Skips are what was left out on request.
+	// Skips are what was left out on request, by Config.Skip and by Config.Only.
 	Skips []CheckSkip `json:"skips,omitempty"`
 	// Only are the checks that the run was restricted to; empty for one of all.
 	Only []string `json:"only,omitempty"`

@@ -26,6 +26,7 @@ func (r *Report) settle(checks []*Check, s settling) error {
 		if err := r.HoldToBaseline(s.baseline, s.baselineName); err != nil {
 			return err
 		}
+		r.Notes = append(r.Notes, baselineExpired(s.today)...)
 	}
 	r.conclude()
 	return nil

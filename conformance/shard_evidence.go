@@ -66,7 +66,7 @@ func (r *Report) keepEvidence(ctx context.Context, cfg *Config, plan *runPlan, e
 		Shard: ShardInfo{Index: s.Index, Total: s.Total, Plan: plan.hash, AllCases: len(plan.cases), Cases: len(evs)},
 		Tool:  r.Tool, Whole: evs == nil, Reference: r.Reference, Candidate: r.Candidate, HasCandidate: cfg.Candidate != nil, Golden: r.Golden,
 		Reproduce: cfg.Reproduce, Power: cfg.Power, OwnRecording: cfg.ownRecording(r.Reference.Name),
-		Waivers: cfg.Waivers, Skips: cfg.Skip, Only: cfg.Only, Features: r.Features, Arch: cfg.Reference.Weights().Arch(), Budgets: cfg.budgets(),
+		Waivers: cfg.Waivers, Skips: r.Skips, Only: cfg.Only, Features: r.Features, Arch: cfg.Reference.Weights().Arch(), Budgets: cfg.budgets(),
 	}
 	if cfg.Cases != nil {
 		w.DecodeSteps = (&gatherer{cfg: cfg}).decodeSteps()

@@ -20,6 +20,20 @@ type CheckSkip struct {
 // skipped begins the reason of a result that a CheckSkip made.
 const skipped = "skipped on request: "
 
+// leftOutByOnly is the reason of what Config.Only left out.
+const leftOutByOnly = "left out by Only (--only)"
+
+// leftOut lists the registry's checks that are not among those to run.
+func leftOut(reg *Registry, run []*Check) []CheckSkip {
+	var out []CheckSkip
+	for _, c := range reg.Checks() {
+		if !slices.Contains(run, c) {
+			out = append(out, CheckSkip{Check: c.ID, Reason: leftOutByOnly})
+		}
+	}
+	return out
+}
+
 // covers reports whether the check is left out of the case.
 func (s CheckSkip) covers(id, name string) bool {
 	return s.Check == id && (s.Case == "" || s.Case == name)
