@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,4 +116,22 @@ func TestPositionOfLastRowsIsNotKnown(t *testing.T) {
 	p = parse(t, written(t, r))
 	assert.NotContains(t, p.id("verdict").words(), "last rows")
 	assert.NotContains(t, p.id("cases").words(), "last rows")
+}
+
+// The page says what the noise of a baseline is, and no figure where none was compared.
+func TestNoiseOfABaseline(t *testing.T) {
+	r := sample(5, 2, -1)
+	r.Baseline = &conformance.BaselineInfo{Name: "b.json", Compared: 40, Noise: conformance.Limit{Value: 1.125, Source: "the factor; two runs"}, NoiseBasis: "two runs"}
+	assert.Contains(t, parse(t, written(t, r)).id("coverage").words(), "Half of the figures may grow by a factor of 1.125 unremarked (two runs).")
+	r.Baseline.Compared, r.Baseline.Noise.Value, r.Baseline.NoiseBasis = 0, conformance.Number(math.NaN()), "no case has figures in both"
+	words := parse(t, written(t, r)).id("coverage").words()
+	assert.Contains(t, words, "Only verdicts and coverage were compared: no case has figures in both.")
+	assert.NotContains(t, words, "NaN")
+}
+
+// A waiver of the verdict over all cases is none of each case.
+func TestWaiverOverAllCases(t *testing.T) {
+	r := sample(5, 2, -1)
+	r.Waivers = []conformance.WaiverUse{{Waiver: conformance.Waiver{Check: "LocalError", Case: "*", Reason: "known", Expires: "2030-01-01"}, Used: 1}}
+	assert.Contains(t, parse(t, written(t, r)).id("coverage").words(), "LocalError over all cases known")
 }
