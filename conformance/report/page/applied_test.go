@@ -50,6 +50,7 @@ func TestMapsShowTheLimitsThatWereApplied(t *testing.T) {
 
 	p := parse(t, written(t, build(1.2, 0)))
 	assert.Contains(t, p.id("map-local").words(), "The medians were held to 1.2: 1.6 times the lower quartile.")
+	assert.NotContains(t, parse(t, written(t, build(2, 0))).id("map-local").words(), "were held to", "that is what is said above")
 	assert.Contains(t, p.id("map").class("drawing")[0].words(), "limit of the median, 1.2")
 	assert.Contains(t, p.id("map").class("drawing")[1].words(), "limit of the median, 2")
 	assert.Equal(t, "x", p.id("verdict").class("cells")[0].named("i")[2].attrs["class"], "the strip too")

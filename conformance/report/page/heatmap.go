@@ -100,7 +100,7 @@ func heatMapsOf(r *conformance.Report, names []string) heatMaps {
 	h.Maps[0].Says = "Each layer of the reference is fed with the candidate's own input of that layer. A layer that stands out here is where the fault is."
 	h.Maps[1].Says = "The candidate's row beside the reference's. Rows behind a fault stay high, since they have a wrong input: the first one over the limit is where to look."
 	for i, check := range []string{"LocalError", "ResidualCandidate"} {
-		if l := appliedToMedians(r, check); l != nil {
+		if l, usual := appliedToMedians(r, check), h.usualMedian(); l != nil && float64(l.Value) < usual {
 			h.Maps[i].Says += fmt.Sprintf(" The medians were held to %s: %s.", figure(l.Value), sentence(l.Source))
 		}
 	}
@@ -179,6 +179,12 @@ func columnName(row int) string {
 		return "E"
 	}
 	return fmt.Sprint(row - 1)
+}
+
+// usualMedian is what medians are held to unless a check says less.
+func (h *heatMaps) usualMedian() float64 {
+	median, _ := h.limits()
+	return median
 }
 
 // limits are those of a median and of one case; +Inf where there are none.
