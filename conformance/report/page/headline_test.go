@@ -43,6 +43,8 @@ func TestHeadlineSaysWhatTheKindSays(t *testing.T) {
 		assert.NotContains(t, v.class("lead")[0].words(), x.not, x.kind)
 		if x.kind == conformance.KindDump {
 			assert.NotContains(t, v.words(), "Further source")
+			assert.NotContains(t, v.words(), "layer 2 ", "the strip marks the row")
+			assert.Contains(t, v.class("cells")[0].words(), "row 3")
 		}
 	}
 }

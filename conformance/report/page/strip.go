@@ -45,7 +45,10 @@ func stripOf(r *conformance.Report, h *heatMaps) strip {
 		}
 		if h.flags[i] {
 			c.Bad, c.Mark = true, fmt.Sprintf("layer %d", i-1)
-			if i == 0 {
+			switch {
+			case kindOf(r) == conformance.KindDump: // no layer is to blame
+				c.Mark = fmt.Sprintf("row %d", i)
+			case i == 0:
 				c.Mark = "embedding"
 			}
 			if i-labelled < 4 {
