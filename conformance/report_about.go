@@ -162,7 +162,8 @@ type BaselineInfo struct {
 	// Name is the baseline's file; Candidate is the version that it was made with.
 	Name      string `json:"name"`
 	Candidate string `json:"candidate,omitempty"`
-	// Noise says what two runs of one build differ by, and how that is known.
+	// Noise is the factor by which half of the figures may grow unremarked, NaN where
+	// none was compared; NoiseBasis says how that is known.
 	Noise        Limit    `json:"noise"`
 	NoiseBasis   string   `json:"noise_basis"`
 	Compared     int      `json:"compared"`

@@ -244,7 +244,7 @@ func TestJUnitIsRedWhereverAGateIs(t *testing.T) {
 		"fails":            "verdict/conclusion failure: fails",
 		"nothing-judged":   "verdict/conclusion error: nothing judged",
 		"reference-failed": "verdict/conclusion error: nothing judged: the reference failed a check of its own",
-		"waiver-problem":   "verdict/waiver of StopRule, all cases, logits failure: it was not used",
+		"waiver-problem":   "verdict/waiver of StopRule, over all cases, logits failure: it was not used",
 		"baseline":         "verdict/baseline failure: 1 figure worse than the baseline",
 	} {
 		t.Run(name, func(t *testing.T) {

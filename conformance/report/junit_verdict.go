@@ -85,8 +85,29 @@ func verdictText(r *conformance.Report) string {
 	if r.FirstBadRow != nil {
 		s += ": first bad row " + conformance.AtRow(*r.FirstBadRow).String()
 	}
-	if r.Source != nil {
-		s += ", source " + string(*r.Source)
+	if source, place := placeOf(r); source != "" {
+		s += ", source " + source
+	} else if place != "" {
+		s += ", " + place
 	}
 	return s
+}
+
+// placeOf is the source of a failure or, where it has no single one, its place in words.
+func placeOf(r *conformance.Report) (source, words string) {
+	kind := conformance.Kind("")
+	if r.Kind != nil {
+		kind = *r.Kind
+	}
+	switch {
+	case r.Conclusion != conformance.Fails:
+		return "", "" // a source that is waived makes nothing fail
+	case kind == conformance.KindAllLayers:
+		return "", "in all layers"
+	case kind == conformance.KindDump:
+		return "", "in the dump, not in the engine"
+	case r.Source != nil:
+		return string(*r.Source), ""
+	}
+	return "", ""
 }

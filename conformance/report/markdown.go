@@ -45,8 +45,10 @@ func markdown(r *conformance.Report, most int) string {
 func headline(r *conformance.Report) string {
 	var b strings.Builder
 	title := "## Plumbline: " + prose(string(r.Conclusion), nameLength)
-	if r.Source != nil {
-		title += ", source " + code(string(*r.Source), nameLength)
+	if source, place := placeOf(r); source != "" {
+		title += ", source " + code(source, nameLength)
+	} else if place != "" {
+		title += " " + place
 	}
 	fmt.Fprintf(&b, "%s\n\n", title)
 	var facts []string
@@ -88,13 +90,9 @@ func failureRows(r *conformance.Report) []string {
 		if f.worst.Status == conformance.Error {
 			status = "no answer"
 		} else {
-			status = fmt.Sprintf("%d of %d", f.cases, len(r.Cases))
-			if f.cases == 0 {
-				status = "over all"
-			}
+			status = f.where(len(r.Cases))
 		}
-		if len(f.worst.Findings) > 0 {
-			x := f.worst.Findings[0]
+		if x := shownFinding(f.worst); x != nil {
 			place, what = code(string(x.Probe), nameLength), prose(strings.TrimSuffix(x.Metric+": "+x.Detail, ": "), 300)
 			got, limit = fmt.Sprintf("%.4g", float64(x.Got)), fmt.Sprintf("%.4g", float64(x.Limit.Value))+prose(" ("+x.Limit.Source+")", 200)
 		}
@@ -120,7 +118,7 @@ func referenceRows(r *conformance.Report) []string {
 func waiverRows(r *conformance.Report) []string {
 	var out []string
 	for _, w := range r.Waivers {
-		where := code(caseLabel(w.Case), nameLength)
+		where := code(waivedCase(w.Case), nameLength)
 		if w.Probe != "" {
 			where += " " + code(w.Probe, nameLength)
 		}
@@ -140,8 +138,13 @@ var changeHeads = []string{"check", "case", "place", "figure", "before", "now", 
 
 func changeRows(changes []conformance.Change) []string {
 	var out []string
-	for _, c := range changes {
-		out = append(out, cells(code(c.Check, nameLength), code(caseLabel(c.Case), nameLength), code(c.Probe, nameLength), prose(c.Metric, nameLength),
+	for _, g := range grouped(changes) {
+		c := g.first
+		if g.coverage {
+			out = append(out, cells(code(c.Check, nameLength), prose(g.where(), nameLength), code(c.Probe, nameLength), prose(c.Metric+": "+c.Detail, 200), "", "", ""))
+			continue
+		}
+		out = append(out, cells(code(c.Check, nameLength), code(waivedCase(c.Case), nameLength), code(c.Probe, nameLength), prose(c.Metric, nameLength),
 			fmt.Sprintf("%.4g", float64(c.Before)), fmt.Sprintf("%.4g", float64(c.After)), fmt.Sprintf("%.4g", float64(c.Limit.Value))))
 	}
 	return out

@@ -28,8 +28,24 @@ func code(s string, most int) string {
 // it looks for those in the text that Markdown gave, so escapes alone don't help.
 var broken = regexp.MustCompile(`(?i)@|#|\bgh-|://|\bwww\.|\bmailto:|\bxmpp:`)
 
-// emoji is the start of what becomes a picture.
-var emoji = regexp.MustCompile(`:([A-Za-z0-9_+-]+:)`)
+// emoji is what becomes a picture where a colon follows. It leaves that colon, which may
+// begin another.
+var emoji = regexp.MustCompile(`:[A-Za-z0-9_+-]+`)
+
+// apart keeps the names of pictures from being any. None has two digits, which are the
+// minutes of a time that somebody may want to copy.
+func apart(s string) string {
+	var b strings.Builder
+	last := 0
+	for _, m := range emoji.FindAllStringIndex(s, -1) {
+		if !strings.HasPrefix(s[m[1]:], ":") || m[1]-m[0] == 3 && strings.Trim(s[m[0]+1:m[1]], "0123456789") == "" {
+			continue
+		}
+		b.WriteString(s[last:m[0]+1] + zeroWidthSpace)
+		last = m[0] + 1
+	}
+	return b.String() + s[last:]
+}
 
 const zeroWidthSpace = "\u200b"
 
@@ -40,7 +56,7 @@ func inert(s string) string {
 		}
 		return m + zeroWidthSpace
 	})
-	s = emoji.ReplaceAllString(s, ":"+zeroWidthSpace+"$1")
+	s = apart(s)
 	var b strings.Builder
 	for i, c := range s {
 		switch {

@@ -39,11 +39,20 @@ func waivedLines(r *conformance.Report) []string {
 }
 
 func waiverLabel(w conformance.Waiver) string {
-	s := w.Check + ", " + caseLabel(w.Case)
+	s := w.Check + ", " + waivedCase(w.Case)
 	if w.Probe != "" {
 		s += ", " + w.Probe
 	}
 	return s
+}
+
+// waivedCase is caseLabel where "all cases" would read as each of them: "*" is the
+// verdict over all of them together.
+func waivedCase(name string) string {
+	if name == "*" {
+		return "over all cases"
+	}
+	return caseLabel(name)
 }
 
 func regressionLines(r *conformance.Report) []string {
@@ -51,15 +60,15 @@ func regressionLines(r *conformance.Report) []string {
 		return nil
 	}
 	var out []string
-	for _, c := range r.Baseline.Regressions {
-		out = append(out, "FAIL  worse than the baseline: "+changeText(c))
+	for _, g := range grouped(r.Baseline.Regressions) {
+		out = append(out, "FAIL  worse than the baseline: "+g.String())
 	}
 	return firstOf(out, changesShown)
 }
 
 // changeText is one figure beside the baseline's.
 func changeText(c conformance.Change) string {
-	s := c.Check + ", " + caseLabel(c.Case)
+	s := c.Check + ", " + waivedCase(c.Case)
 	if c.Probe != "" {
 		s += ", " + c.Probe
 	}
@@ -78,11 +87,15 @@ func baselineLines(b *conformance.BaselineInfo) []string {
 	if b.Candidate != "" {
 		name += " (" + b.Candidate + ")"
 	}
-	out := []string{fmt.Sprintf("baseline %s: %s compared, %d worse, %d better; noise %.4g (%s; %s)", name, plural(b.Compared, "figure"),
-		len(b.Regressions), len(b.Improvements), float64(b.Noise.Value), b.Noise.Source, b.NoiseBasis)}
+	seen := "only verdicts and coverage were compared: " + b.NoiseBasis
+	if b.Compared > 0 {
+		seen = fmt.Sprintf("half of the figures may grow by a factor of %.4g unremarked (%s)", float64(b.Noise.Value), b.NoiseBasis)
+	}
+	out := []string{fmt.Sprintf("baseline %s: %s compared, %d worse, %d better; %s", name, plural(b.Compared, "figure"),
+		len(b.Regressions), len(b.Improvements), seen)}
 	var better []string
-	for _, c := range b.Improvements {
-		better = append(better, "better than the baseline: "+changeText(c))
+	for _, g := range grouped(b.Improvements) {
+		better = append(better, "better than the baseline: "+g.String())
 	}
 	return append(out, firstOf(better, changesShown)...)
 }

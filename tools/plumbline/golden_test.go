@@ -74,7 +74,7 @@ func TestOutput(t *testing.T) {
 
 // figure is a number with decimals, or how many rows are over a limit: what may
 // differ between CPUs.
-var figure = regexp.MustCompile(`[0-9]+\.[0-9]+(e[+-][0-9]+)?|[0-9]+ more rows?`)
+var figure = regexp.MustCompile(`[0-9]+\.[0-9]+(e[+-][0-9]+)?|[0-9]+ more (?:row|finding)s?`)
 
 // TestVerdictOutput holds the layout of verdicts on an int8 engine's dumps of
 // the embedded model, without their figures.

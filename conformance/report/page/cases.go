@@ -12,10 +12,12 @@ import (
 
 // caseLine is a line of the table of first breaches.
 type caseLine struct {
-	Name                        string
-	Status                      status
-	Row, RowKey, Source         string
-	Position, PositionKey       string
+	Name                  string
+	Status                status
+	Row, RowKey, Source   string
+	Position, PositionKey string
+	// NoPosition is what stands where Position is empty.
+	NoPosition                  string
 	File, Reason, Time, TimeKey string
 }
 
@@ -67,6 +69,13 @@ func casesOf(r *conformance.Report, names []string) (lines []caseLine, left int)
 		}
 		if v.Source != nil {
 			l.Source = string(*v.Source)
+		}
+		switch l.NoPosition = "none"; {
+		case v.FirstBadRow == nil:
+		case lastRows(v):
+			l.NoPosition = "not known: last rows only"
+		default:
+			l.NoPosition = "not known"
 		}
 		if v.FirstBadPosition != nil {
 			l.Position = fmt.Sprint(*v.FirstBadPosition)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-go/plumbline/conformance"
 )
@@ -52,8 +53,12 @@ func checksOf(r *conformance.Report, first string) (busy, idle []check) {
 		}
 		by[c.ID] = append(by[c.ID], c)
 	}
+	unjudged := map[string]bool{}
+	for _, n := range r.NotJudged {
+		unjudged[n.ID] = true
+	}
 	for _, id := range order {
-		c := checkOf(known[id], by[id])
+		c := checkOf(known[id], by[id], unjudged[id])
 		if len(by[id]) == 0 {
 			idle = append(idle, c)
 		} else {
@@ -90,7 +95,9 @@ func rankOf(s status) int {
 	return 3
 }
 
-func checkOf(info conformance.CheckInfo, results []conformance.Result) check {
+// checkOf sums a check's results up. That it was judged nowhere is said of the candidate:
+// what it says of the reference is no answer to that.
+func checkOf(info conformance.CheckInfo, results []conformance.Result, judgedNowhere bool) check {
 	c := check{CheckInfo: info, Status: status{"did not apply", "–", "none"}}
 	c.Controls = slices.Compact(slices.Sorted(slices.Values(c.Controls)))
 	counts := map[conformance.Status]int{}
@@ -119,6 +126,8 @@ func checkOf(info conformance.CheckInfo, results []conformance.Result) check {
 		}
 	case bad > 0:
 		c.Status = status{"waived", "◐", "part"}
+	case judgedNowhere:
+		c.Status = status{"not judged", "◐", "part"}
 	case counts[conformance.Pass] > 0:
 		c.Status, c.Nearest = statusOf(conformance.Pass), nearest
 	case counts[conformance.Unsupported] > 0:
@@ -126,7 +135,7 @@ func checkOf(info conformance.CheckInfo, results []conformance.Result) check {
 	case counts[conformance.Skip] > 0:
 		c.Status = statusOf(conformance.Skip)
 	}
-	c.Says = says(counts, len(results))
+	c.Says = says(results)
 	for i, s := range info.Sides {
 		if i > 0 {
 			c.SidesText += ", "
@@ -176,18 +185,31 @@ func resultRank(r conformance.Result) int {
 	return 4
 }
 
-func says(counts map[conformance.Status]int, all int) string {
-	if all == 0 {
+// says counts results by outcome; a verdict over all cases is none of a case.
+func says(results []conformance.Result) string {
+	if len(results) == 0 {
 		return "nothing in this run to judge"
 	}
-	s := ""
+	var parts []string
 	for _, k := range []conformance.Status{conformance.Error, conformance.Fail, conformance.Pass, conformance.Skip, conformance.Unsupported} {
-		if n := counts[k]; n > 0 {
-			if s != "" {
-				s += ", "
+		cases, across := 0, false
+		for _, r := range results {
+			switch {
+			case r.Status != k:
+			case r.Case == "*":
+				across = true
+			default:
+				cases++
 			}
-			s += thousands(n) + " " + statusOf(k).Word
+		}
+		switch word := statusOf(k).Word; {
+		case cases > 0 && across:
+			parts = append(parts, thousands(cases)+" "+word+" and over all cases")
+		case cases > 0:
+			parts = append(parts, thousands(cases)+" "+word)
+		case across:
+			parts = append(parts, word+" over all cases")
 		}
 	}
-	return s
+	return strings.Join(parts, ", ")
 }

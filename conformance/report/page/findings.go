@@ -29,7 +29,9 @@ type finding struct {
 	first                      bool // the worst of its check
 }
 
-// excess is how far a finding is beyond its limit: 1 is on it.
+// Excess is how far a finding is beyond its limit: 1 is on it.
+func Excess(f conformance.Finding) float64 { return excess(f) }
+
 func excess(f conformance.Finding) float64 {
 	got, limit := float64(f.Got), float64(f.Limit.Value)
 	if f.Exact {

@@ -34,6 +34,15 @@ type heatMap struct {
 	Head, Body template.HTML
 	median     []float64
 	worst      []float64
+	// medianLimit is what the medians are held to, +Inf for nothing.
+	medianLimit float64
+}
+
+// source is where the figures of a map come from, and the check that judges them.
+type source struct {
+	id, title, check string
+	value            func(conformance.DepthRow) at
+	share            func(conformance.DepthRow) (got, ratio float64, ok bool)
 }
 
 // at is one figure of a case: the ratio to the yardstick's, and whether it was measured.
@@ -61,12 +70,15 @@ func accumulatedAt(d conformance.DepthRow) at {
 
 func heatMapsOf(r *conformance.Report, names []string) heatMaps {
 	h := heatMaps{Bounds: r.DepthBounds, bad: -1, flags: map[int]bool{}}
+	everywhere := kindOf(r) == conformance.KindAllLayers // no column stands out then
 	if r.FirstBadRow != nil {
 		h.bad = *r.FirstBadRow
-		h.flags[h.bad] = true
+		if !everywhere {
+			h.flags[h.bad] = true
+		}
 	}
 	for _, s := range r.Sources {
-		if n, _, ok := s.Block(); ok {
+		if n, _, ok := s.Block(); ok && !everywhere {
 			h.flags[n+1] = true
 		}
 	}
@@ -82,18 +94,23 @@ func heatMapsOf(r *conformance.Report, names []string) heatMaps {
 		return h
 	}
 	h.Maps = []heatMap{
-		h.draw(r, cases, "local", "Local error: what each layer itself introduces", localAt),
-		h.draw(r, cases, "accumulated", "Accumulated error: what each row inherits and adds", accumulatedAt),
+		h.draw(r, cases, source{"local", "Local error: what each layer itself introduces", "LocalError", localAt, localShare}),
+		h.draw(r, cases, source{"accumulated", "Accumulated error: what each row inherits and adds", "ResidualCandidate", accumulatedAt, accumulatedShare}),
 	}
 	h.Maps[0].Says = "Each layer of the reference is fed with the candidate's own input of that layer. A layer that stands out here is where the fault is."
 	h.Maps[1].Says = "The candidate's row beside the reference's. Rows behind a fault stay high, since they have a wrong input: the first one over the limit is where to look."
+	for i, check := range []string{"LocalError", "ResidualCandidate"} {
+		if l, usual := appliedToMedians(r, check), h.usualMedian(); l != nil && float64(l.Value) < usual {
+			h.Maps[i].Says += fmt.Sprintf(" The medians were held to %s: %s.", figure(l.Value), sentence(l.Source))
+		}
+	}
 	h.Left = max(0, len(cases)-maxMapCases)
 	return h
 }
 
 // draw writes a map. It is built by hand: a page has thousands of cells.
-func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string, value func(conformance.DepthRow) at) heatMap {
-	m := heatMap{ID: id, Title: title}
+func (h *heatMaps) draw(r *conformance.Report, cases []string, s source) heatMap {
+	m, value := heatMap{ID: s.id, Title: s.title}, s.value
 	columns := make([][]float64, h.Rows)
 	for _, n := range cases {
 		for i, d := range r.Cases[n].Depth {
@@ -124,6 +141,11 @@ func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string,
 	head.WriteString("</tr>")
 	var b strings.Builder
 	medianLimit, oneLimit := h.limits()
+	if l := appliedToMedians(r, s.check); l != nil {
+		medianLimit = min(medianLimit, float64(l.Value))
+	}
+	m.medianLimit = medianLimit
+	applied := appliedToCases(r, s.check, s.share)
 	b.WriteString(`<tr class="med"><th scope="row">median</th>`)
 	for i, x := range m.median {
 		h.cell(&b, i, at{x, len(columns[i]) > 0}, medianLimit, h.flags[i], false)
@@ -133,14 +155,17 @@ func (h *heatMaps) draw(r *conformance.Report, cases []string, id, title string,
 		if k == maxMapCases {
 			break
 		}
-		v := r.Cases[n]
+		v, limit := r.Cases[n], oneLimit
+		if l, ok := applied[n]; ok {
+			limit = min(limit, l)
+		}
 		fmt.Fprintf(&b, `<tr><th scope="row">%s</th>`, isolated(visible(n, 60)))
 		for i := range h.Rows {
 			var x at
 			if i < len(v.Depth) {
 				x = value(v.Depth[i])
 			}
-			h.cell(&b, i, x, oneLimit, h.flags[i], v.FirstBadRow != nil && *v.FirstBadRow == i)
+			h.cell(&b, i, x, limit, h.flags[i], v.FirstBadRow != nil && *v.FirstBadRow == i)
 		}
 		b.WriteString("</tr>")
 	}
@@ -154,6 +179,12 @@ func columnName(row int) string {
 		return "E"
 	}
 	return fmt.Sprint(row - 1)
+}
+
+// usualMedian is what medians are held to unless a check says less.
+func (h *heatMaps) usualMedian() float64 {
+	median, _ := h.limits()
+	return median
 }
 
 // limits are those of a median and of one case; +Inf where there are none.

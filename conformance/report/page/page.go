@@ -129,7 +129,6 @@ var templates = sync.OnceValues(func() (*template.Template, error) {
 		"plural":     plural,
 		"thousands":  thousands,
 		"sign":       signOf,
-		"minus1":     func(n int) int { return n - 1 },
 		"okStatus":   func() status { return statusOf(conformance.Pass) },
 		"noneStatus": func() status { return status{"did not apply", "–", "none"} },
 		"badStatus":  func() status { return statusOf(conformance.Fail) },

@@ -36,7 +36,7 @@ func depthPlots(h heatMaps) ([]drawing, error) {
 		if b := h.Bounds; b != nil {
 			d.WorstLimit = positive(float64(b.Single.Value))
 			if h.Cases >= b.Cases {
-				d.MedianLimit = positive(float64(b.Median.Value))
+				d.MedianLimit = positive(m.medianLimit)
 			}
 		}
 		svg, err := svgOf(func(w *strings.Builder) error { return plot.ByDepth(w, plot.Inline, d) })

@@ -32,12 +32,11 @@ func stripOf(r *conformance.Report, h *heatMaps) strip {
 	if h.Rows == 0 {
 		return s
 	}
-	limit, _ := h.limits()
 	labelled := -4
 	for i := range h.Rows {
-		x, what := h.Maps[0].median[i], "local error"
+		x, what, limit := h.Maps[0].median[i], "local error", h.Maps[0].medianLimit
 		if other := h.Maps[1].median[i]; i == 0 || math.IsNaN(x) && !math.IsNaN(other) {
-			x, what = other, "accumulated error"
+			x, what, limit = other, "accumulated error", h.Maps[1].medianLimit
 		}
 		c := stripCell{Class: "n", Title: fmt.Sprintf("%s: not measured", engine.RowProbe(i))}
 		if !math.IsNaN(x) {
@@ -46,7 +45,10 @@ func stripOf(r *conformance.Report, h *heatMaps) strip {
 		}
 		if h.flags[i] {
 			c.Bad, c.Mark = true, fmt.Sprintf("layer %d", i-1)
-			if i == 0 {
+			switch {
+			case kindOf(r) == conformance.KindDump: // no layer is to blame
+				c.Mark = fmt.Sprintf("row %d", i)
+			case i == 0:
 				c.Mark = "embedding"
 			}
 			if i-labelled < 4 {
@@ -83,6 +85,9 @@ func stripOf(r *conformance.Report, h *heatMaps) strip {
 		s.Cells = append(s.Cells, c)
 	}
 	s.Label = "no place is marked as faulty"
+	if kindOf(r) == conformance.KindAllLayers {
+		s.Label = "every layer introduces error"
+	}
 	for _, c := range s.Cells {
 		if c.Mark != "" && !s.Bad {
 			s.Bad, s.Label = true, c.Mark+" is marked as faulty"

@@ -15,8 +15,9 @@ type verdict struct {
 	status
 	// Lead is one sentence: what the conclusion means here.
 	Lead string
-	// Source says where, Place the same in words; empty where nothing is at fault.
-	Source, Place string
+	// At is the place in the headline, In what is there where one place would be
+	// wrong; Place is At in words. All are empty where nothing is at fault.
+	At, In, Place string
 	Facts         []fact
 	Why           *why
 	Problems      []string
@@ -29,16 +30,15 @@ type verdict struct {
 type why struct {
 	finding
 	Reason string
-	More   int // results of the check that failed
+	// Also says where else the check failed.
+	Also   string
 	Anchor string
 	File   string
 }
 
 func verdictOf(r *conformance.Report) verdict {
 	v := verdict{status: conclusionOf(r.Conclusion), Reproduce: r.Reproduce}
-	if r.Source != nil {
-		v.Source, v.Place = string(*r.Source), placeText(*r.Source)
-	}
+	v.At, v.In, v.Place = whereIn(r)
 	v.Facts = factsOf(r)
 	v.Why = whyOf(r)
 	v.Lead = leadOf(r)
@@ -49,7 +49,7 @@ func verdictOf(r *conformance.Report) verdict {
 	}
 	for _, w := range r.Waivers {
 		if w.Problem != "" {
-			v.Problems = append(v.Problems, fmt.Sprintf("waiver of %s, case %s: %s", name(w.Check), caseName(w.Case), sentence(w.Problem)))
+			v.Problems = append(v.Problems, fmt.Sprintf("waiver of %s, %s: %s", name(w.Check), waiverCase(w.Case), sentence(w.Problem)))
 		}
 	}
 	if b := r.Baseline; b != nil && len(b.Regressions) > 0 {
@@ -59,6 +59,32 @@ func verdictOf(r *conformance.Report) verdict {
 		v.Shard = fmt.Sprintf("shard %d of %d (index %d): %d of %s, so the verdict is on a part of the run", s.Index+1, s.Total, s.Index, len(r.Cases), plural(s.AllCases, "case"))
 	}
 	return v
+}
+
+// whereIn is what the headline says of the place of a failure. Not every kind has one
+// place: where all layers are wrong the source is only the first of them.
+func whereIn(r *conformance.Report) (at, in, place string) {
+	if r.Conclusion != conformance.Fails {
+		return "", "", "" // a source that is waived is among the facts
+	}
+	switch kind := kindOf(r); {
+	case kind == conformance.KindAllLayers:
+		return "", "in all layers", ""
+	case kind == conformance.KindDump && r.FirstBadRow != nil:
+		return "", fmt.Sprintf("in row %d of the dump", *r.FirstBadRow), ""
+	case kind == conformance.KindDump:
+		return "", "in the dump", ""
+	case r.Source != nil:
+		return string(*r.Source), "", placeText(*r.Source)
+	}
+	return "", "", ""
+}
+
+func kindOf(r *conformance.Report) conformance.Kind {
+	if r.Kind == nil {
+		return ""
+	}
+	return *r.Kind
 }
 
 // factsOf are where the fault is or, without one, how much was judged.
@@ -78,6 +104,17 @@ func factsOf(r *conformance.Report) []fact {
 	if r.Source != nil {
 		source.Value, source.Code = string(*r.Source), true
 	}
+	switch kind := kindOf(r); {
+	case kind == conformance.KindAllLayers:
+		source.Name = "First of the sources"
+	case r.SourceWaived:
+		source.Name = "Source, waived"
+	case r.FirstBadRow == nil:
+		position.Value = "none"
+	}
+	if r.FirstBadRow != nil && lastRowsOnly(r) {
+		position.Value = "not known: last rows only"
+	}
 	if r.FirstBadRow != nil {
 		row.Value = fmt.Sprintf("%d (%s)", *r.FirstBadRow, engine.RowProbe(*r.FirstBadRow))
 	}
@@ -92,7 +129,7 @@ func factsOf(r *conformance.Report) []fact {
 	}
 	out := []fact{source, row, position, kind}
 	for _, s := range r.Sources {
-		if r.Source == nil || s != *r.Source {
+		if kindOf(r) != conformance.KindDump && (r.Source == nil || s != *r.Source) {
 			out = append(out, fact{Name: "Further source", Value: string(s), Code: true})
 		}
 	}
@@ -123,13 +160,47 @@ func leadOf(r *conformance.Report) string {
 		}
 		return fmt.Sprintf("Nothing failed, but %s %s: %s. Below it says what would make them run.", was(len(r.NotJudged), "core check"), where, strings.Join(ids, ", "))
 	case r.Conclusion == conformance.Fails && len(failing) > 0:
-		return fmt.Sprintf("%s of the candidate failed.", plural(len(failing), "check"))
+		return fmt.Sprintf("%s of the candidate failed.%s", plural(len(failing), "check"), kindSentence(r))
 	case r.Conclusion == conformance.Fails:
 		return "No check failed by itself; what makes the run fail is listed here."
 	case r.Conclusion == conformance.NothingJudged:
 		return "No check of the candidate came to a verdict."
 	}
 	return ""
+}
+
+// kindSentence says what the kind of a failure means, where the place doesn't.
+func kindSentence(r *conformance.Report) string {
+	kind := kindOf(r)
+	switch kind {
+	case conformance.KindAllLayers:
+		s := " Every layer introduces error"
+		if r.Source != nil {
+			if n, _, ok := r.Source.Block(); ok {
+				s += fmt.Sprintf("; the first is layer %d", n)
+			}
+		}
+		return s + "."
+	case conformance.KindDump, conformance.KindInput, conformance.KindFormat, conformance.KindProvenance:
+		t := kindText(kind)
+		return " " + strings.ToUpper(t[:1]) + t[1:] + "."
+	}
+	return ""
+}
+
+// lastRows is whether a case was judged at its last position alone.
+func lastRows(v conformance.CaseVerdict) bool {
+	return len(v.Probes) == 0 && !slices.ContainsFunc(v.Depth, func(d conformance.DepthRow) bool { return d.LocalAllPositions })
+}
+
+// lastRowsOnly is whether no case was judged at every position.
+func lastRowsOnly(r *conformance.Report) bool {
+	for _, v := range r.Cases {
+		if !lastRows(v) {
+			return false
+		}
+	}
+	return len(r.Cases) > 0
 }
 
 func was(n int, noun string) string {
@@ -202,12 +273,30 @@ func whyOf(r *conformance.Report) *why {
 	if top.f != nil {
 		w.finding, w.File = lineOf(top.res, *top.f), top.f.At.File
 	}
+	w.Also = alsoFails(r, top.res)
+	return w
+}
+
+// alsoFails says on how many cases a check fails beside one, and whether over all of
+// them too.
+func alsoFails(r *conformance.Report, shown conformance.Result) string {
+	cases, across := map[string]bool{}, false
 	for _, res := range blamed(r) {
-		if res.ID == top.res.ID {
-			w.More++
+		switch {
+		case res.ID != shown.ID:
+		case res.Case == "*":
+			across = true
+		default:
+			cases[res.Case] = true
 		}
 	}
-	return w
+	switch n := fmt.Sprintf("%d of %s", len(cases), plural(len(r.Cases), "case")); {
+	case len(cases) > 0 && across:
+		return "it fails on " + n + ", and over all cases"
+	case len(cases) > 1:
+		return "it fails on " + n
+	}
+	return ""
 }
 
 // blamed are the failures that the verdict is about: the reference's own where it
@@ -230,4 +319,12 @@ func caseName(s string) string {
 		return "all cases"
 	}
 	return name(s)
+}
+
+// waiverCase is what a waiver is for: "*" is the verdict over all cases, and no case's.
+func waiverCase(s string) string {
+	if s == "*" {
+		return "over all cases"
+	}
+	return "case " + name(s)
 }

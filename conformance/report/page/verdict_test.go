@@ -70,7 +70,7 @@ func TestVerdictNamesWaiversBaselineAndShard(t *testing.T) {
 	r.Shard = &conformance.ShardInfo{Index: 1, Total: 4, AllCases: 8}
 	p := parse(t, written(t, r))
 	v := p.id("verdict").words()
-	for _, want := range []string{"waiver of LocalError, case all cases: it expired", "1 regression against the baseline base.json", "1 result that failed is waived", "shard 2 of 4 (index 1): 2 of 8 cases"} {
+	for _, want := range []string{"waiver of LocalError, over all cases: it expired", "1 regression against the baseline base.json", "1 result that failed is waived", "shard 2 of 4 (index 1): 2 of 8 cases"} {
 		assert.Contains(t, v, want)
 	}
 	assert.Contains(t, p.id("checks").words(), "waived until 2026-01-01: known")
@@ -85,7 +85,14 @@ func TestEveryKindAndPlace(t *testing.T) {
 			r := sample(5, 2, -1)
 			r.Conclusion, r.Kind, r.Source, r.Sources, r.FirstBadRow = conformance.Fails, &k, &p, []engine.Probe{p, engine.ResidPost(1)}, &row
 			v := parse(t, written(t, r)).id("verdict").words()
-			assert.Contains(t, v, "Fails at "+string(p))
+			switch k {
+			case conformance.KindAllLayers:
+				assert.Contains(t, v, "Fails in all layers")
+			case conformance.KindDump:
+				assert.Contains(t, v, "Fails in row 0 of the dump")
+			default:
+				assert.Contains(t, v, "Fails at "+string(p))
+			}
 			assert.Contains(t, v, "Kind "+string(k)+": ")
 		}
 	}
@@ -102,7 +109,7 @@ func TestVerdictRestsOnTheSource(t *testing.T) {
 	at("LocalError", "*", overLimit(3, "local error, median", 300, 1, ""))
 	p := parse(t, written(t, r))
 	why := p.id("verdict").class("why")[0].words()
-	assert.Regexp(t, `^Why LocalError, prompt_00._capital_of_country and 3 more results of this check: blocks.2.resid_post local error 1\.\d+, limit 0.15`, why)
+	assert.Regexp(t, `^Why LocalError, prompt_00._capital_of_country \(it fails on 3 of 3 cases, and over all cases\): blocks.2.resid_post local error 1\.\d+, limit 0.15`, why)
 	assert.Contains(t, p.id("checks").named("details")[0].named("summary")[0].words(), "LocalError")
 
 	mid := engine.ResidMid(2)
@@ -125,7 +132,7 @@ func TestBadDumpRowIsFlagged(t *testing.T) {
 	p := parse(t, written(t, r))
 	assert.Equal(t, "2", p.id("map-local").class("flag")[0].words())
 	assert.Contains(t, p.id("verdict").words(), "a bad row in the dump; the engine went on healthy")
-	assert.Equal(t, "✗ Fails", p.id("verdict").named("h1")[0].words())
+	assert.Equal(t, "✗ Fails in row 3 of the dump", p.id("verdict").named("h1")[0].words())
 }
 
 // Two sources are both flagged.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -65,7 +66,7 @@ func ByDepth(w io.Writer, f Format, d Depth) error {
 	}
 	p.X.Min, p.X.Max = -0.5, float64(len(rows))-0.5
 	p.Y.Scale, p.Y.Min, p.Y.Max = plot.LogScale{}, low, high
-	p.Y.Tick.Marker = plot.ConstantTicks(logTicks(low, high))
+	p.Y.Tick.Marker = plot.ConstantTicks(withLimits(logTicks(low, high), low, high, d.MedianLimit, d.WorstLimit))
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(len(rows), strconv.Itoa))
 
 	p.Add(bands{low: low, median: d.MedianLimit, worst: d.WorstLimit})
@@ -111,6 +112,19 @@ func ByDepth(w io.Writer, f Format, d Depth) error {
 		legend.add(fmt.Sprintf("%s, %.3g", l.name, l.at), line)
 	}
 	return renderSized(w, f, size{26 * vg.Centimeter, 8 * vg.Centimeter}, func(c draw.Canvas) { legend.above(p, c) })
+}
+
+// withLimits adds ticks at limits, where no other stands so near that their labels would
+// touch.
+func withLimits(ticks []plot.Tick, low, high float64, limits ...float64) []plot.Tick {
+	const apart = 0.09 // of the axis, about a label's height
+	for _, l := range limits {
+		near := func(t plot.Tick) bool { return math.Abs(math.Log(t.Value/l)) < apart*math.Log(high/low) }
+		if l >= low && l <= high && !slices.ContainsFunc(ticks, near) {
+			ticks = append(ticks, plot.Tick{Value: l, Label: strconv.FormatFloat(l, 'g', 3, 64)})
+		}
+	}
+	return ticks
 }
 
 // bands fill what is within the budgets.

@@ -69,6 +69,7 @@ func inlinePlot(title, x, y string) *plot.Plot {
 		s.Color = inkRole
 	}
 	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size, p.Legend.TextStyle.Font.Size = vg.Points(10.5), vg.Points(10.5), vg.Points(10)
+	p.Y.Label.Padding = vg.Points(4) // the label would touch a wide tick's
 	return p
 }
 

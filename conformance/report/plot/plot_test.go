@@ -174,3 +174,15 @@ func ExampleHeatMap() {
 	}
 	// Output:
 }
+
+// A limit has a tick where none is near.
+func TestLimitsHaveTicks(t *testing.T) {
+	lines := func(median, worst float64) []string {
+		var b bytes.Buffer
+		require.NoError(t, plot.ByDepth(&b, plot.SVG, plot.Depth{Median: []float64{1, 1.25, 1}, Worst: []float64{1, 1.5, 3.5}, MedianLimit: median, WorstLimit: worst, Bad: -1}))
+		return strings.Split(textOf(t, b.Bytes()), "\n")
+	}
+	assert.Contains(t, lines(2, 3.25), "3.25")
+	assert.NotContains(t, lines(2.04, 3.25), "2.04", "it would stand on the one of 2")
+	assert.Equal(t, 1, strings.Count(strings.Join(lines(0, 0), "\n"), "0"), "the row, and no limit")
+}
