@@ -66,6 +66,7 @@ func TestReadRefusesContradictions(t *testing.T) {
 		}, "checks[1]: got a waiver on a result that is no failure"},
 		{"a waiver on a failure of the reference", "waived", func(r *conformance.Report) {
 			r.Checks[1].Side = conformance.SideReference
+			r.About[0].Sides = append(r.About[0].Sides, conformance.SideReference)
 		}, "checks[1]: got a waiver on a result that is no failure of the candidate"},
 		{"a case that there isn't", "conforms", func(r *conformance.Report) { r.Checks[1].Case = "vienna" }, "checks[1]: vienna, and there is no such case"},
 		{"a bad row of a case that was not judged", "fails", func(r *conformance.Report) {
