@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/plumbline-go/plumbline/engine"
+	"github.com/plumbline-go/plumbline/golden"
+	"github.com/plumbline-go/plumbline/golden/metric"
 )
 
 // localError charges an error to the layer that introduces it.
@@ -52,7 +54,7 @@ func judgeLocalError(ev *Evidence, _ Side) Outcome {
 	p := ev.Profile
 	source := p.Factors.Single
 	if p.SchemeUnknown != "" {
-		source = ev.Budgets.OutlierSingle
+		source = outlying(ev.Budgets.OutlierSingle, curveOf(p), 0)
 	}
 	bound := localBound(curveOf(p), p.Factors.Single.Value, ev.Budgets)
 	var out []Finding
@@ -113,6 +115,20 @@ func (ev *Evidence) localOfAllPositions() bool {
 	return true
 }
 
+// outlying is a bound on what stands out from the other layers, whose source says what
+// they have: the lower quartile of their ratios to the yardstick's errors. An engine that
+// is nearer to the reference than the yardstick is not held to its own level, see
+// localBound.
+func outlying(b golden.Budget, c curve, value float64) golden.Budget {
+	kappa := metric.Quantile(0.25, measured(c.local))
+	b.Value = value
+	b.Source += fmt.Sprintf("; that quartile is %.3g of the yardstick's errors", kappa)
+	if !c.unknown && kappa < 1 {
+		b.Source += ", and taken as 1"
+	}
+	return b
+}
+
 // localFindings holds the medians of the local ratios to the factor, and to
 // what stands out.
 func localFindings(c curve, f Factors, b Budgets) []Finding {
@@ -121,7 +137,7 @@ func localFindings(c curve, f Factors, b Budgets) []Finding {
 		if bound = b.Outlier; c.unknown {
 			bound = b.OutlierUnknown
 		}
-		bound.Value = v
+		bound = outlying(bound, c, v)
 	}
 	return medianFindings(c.local, bound, 1, "local error over the yardstick's, median over the cases")
 }

@@ -10,6 +10,9 @@ import (
 // unless the candidate conforms. A partial verdict fails too, unless
 // cfg.AllowPartial is set: what would make it whole is printed.
 //
+// The verdict is logged first, before the subtests: where it points, the worst finding, and
+// cfg.Reproduce. The subtest of the check that found it is the first.
+//
 // The report goes to cfg.ReportJSON, and into the folder that the environment variable
 // [ReportEnv] names, whatever the verdict: `plumbline report` makes Markdown, JUnit and
 // HTML of it. A report that can't be written fails the test. The go command doesn't run a
@@ -37,14 +40,8 @@ func Run(t *testing.T, cfg Config) {
 	if err := writeReports(rep, paths); err != nil {
 		t.Errorf("the report: %v", err)
 	}
-	var ids []string
-	byID := map[string][]Result{}
-	for _, r := range rep.Checks {
-		if byID[r.ID] == nil {
-			ids = append(ids, r.ID)
-		}
-		byID[r.ID] = append(byID[r.ID], r)
-	}
+	t.Log(runSummary(rep))
+	ids, byID := byCheck(rep)
 	for _, id := range ids {
 		t.Run(id, func(t *testing.T) { reportCheck(t, byID[id]) })
 	}
@@ -78,12 +75,7 @@ func Run(t *testing.T, cfg Config) {
 			t.Errorf("conclusion: %s: a Core check was judged on no case", rep.Conclusion)
 		}
 	default:
-		row := "none"
-		if rep.FirstBadRow != nil {
-			row = AtRow(*rep.FirstBadRow).String()
-		}
-		t.Errorf("conclusion: %s; first bad row: %s; sources: %v\n%s",
-			rep.Conclusion, row, rep.Sources, strings.Join(rep.Notes, "\n"))
+		t.Errorf("conclusion: %s\n%s", rep.Conclusion, strings.Join(rep.Notes, "\n"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -68,6 +69,9 @@ func TestRunWritesItsReport(t *testing.T) {
 			for range 2 { // the second time there is one
 				out, err := run(t, tt.scenario, file, folder)
 				require.Equal(t, tt.passes, err == nil, out)
+				verdict, check := strings.Index(out, "conclusion: "+string(tt.want)), strings.Index(out, "=== RUN   TestRunWithAReport/a/b/")
+				require.Positive(t, verdict, out)
+				require.True(t, verdict < check || check < 0 && tt.want == conformance.NothingJudged, "the verdict comes before the checks: %s", out)
 				got, err := report.ReadFile(file)
 				require.NoError(t, err)
 				require.Equal(t, tt.want, got.Conclusion)
