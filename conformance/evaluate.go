@@ -4,13 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/plumbline-go/plumbline/engine"
 	"github.com/plumbline-go/plumbline/golden"
@@ -263,78 +258,6 @@ func casesOf(ctx context.Context, cfg Config) ([]engine.Case, error) {
 	return nil, nil
 }
 
-// gatherAll collects the evidence of this run's cases, on as many cores as there are:
-// a case is independent of the others.
-func gatherAll(ctx context.Context, cfg *Config, checks []*Check, declared engine.Info, plan *runPlan, clock *stopwatch) ([]*Evidence, error) {
-	g := &gatherer{cfg: cfg, budgets: cfg.budgets(), declared: declared,
-		shadow: sync.OnceValues(cfg.Reference.Float64), single: sync.OnceValues(cfg.Reference.Float32)}
-	g.needs, g.refNeeds = needsOf(checks)
-	table, err := cfg.Reference.Weights().Tensor(embeddingTable)
-	if err != nil {
-		return nil, fmt.Errorf("conformance: %w", err)
-	}
-	for _, x := range table.Data {
-		g.tableMax = max(g.tableMax, math.Abs(float64(x)))
-	}
-	own := plan.own()
-	cases := make([]engine.Case, len(own))
-	place := map[int]int{} // in own, by the place in the plan
-	for k, i := range own {
-		cases[k], place[i] = plan.cases[i], k
-	}
-	evs := make([]*Evidence, len(own))
-	var mu sync.Mutex
-	done := 0
-	parent := ctx
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, k := range longestFirst(cases) {
-		c := cases[k]
-		group.Go(func() error {
-			stop := clock.ofCase(c.Name)
-			ev, err := g.gather(ctx, c, plan.closely[own[k]])
-			if err != nil {
-				return err
-			}
-			stop()
-			evs[k] = ev
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			if cfg.Progress != nil {
-				total := len(cases)
-				if cfg.Repeat != nil {
-					total *= 2
-				}
-				cfg.Progress(done, total, c.Name)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	stop := clock.ofPart(partPrefixes)
-	if err := g.prefixes(parent, evs); err != nil {
-		return nil, err
-	}
-	stop()
-	asked := 0
-	if cfg.Cases != nil {
-		asked = g.decodeSteps()
-	}
-	setDecodeBudgets(evs, asked)
-	var together []*Evidence
-	for _, i := range plan.together {
-		if k, ok := place[i]; ok {
-			together = append(together, evs[k])
-		}
-	}
-	stop = clock.ofPart(partBatches)
-	defer stop()
-	return evs, g.batches(parent, together)
-}
-
 // setDecodeBudgets says how many tokens an output has that nothing ends: asked, or
 // where the candidate chose that itself (0), as many as the longest has.
 func setDecodeBudgets(evs []*Evidence, asked int) {
@@ -347,110 +270,6 @@ func setDecodeBudgets(evs []*Evidence, asked int) {
 	for _, ev := range evs {
 		ev.decodeBudget = ev.within(budget)
 	}
-}
-
-// longestFirst is the order in which the cases are run: the last one to start
-// should not be the longest.
-func longestFirst(cases []engine.Case) []int {
-	order := make([]int, len(cases))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(cases[b].TokenIDs) - len(cases[a].TokenIDs) })
-	return order
-}
-
-// powerful picks the n cases on which the reference is judged: those first
-// that no check of it has to skip.
-func powerful(cases []engine.Case, n int) []bool {
-	out := make([]bool, len(cases))
-	pick := func(want bool) {
-		for i, c := range cases {
-			ids := c.TokenIDs
-			strong := len(ids) >= minTokensForBatch && ids[0] != ids[len(ids)-1]
-			if n > 0 && !out[i] && strong == want {
-				out[i] = true
-				n--
-			}
-		}
-	}
-	pick(true)
-	pick(false)
-	return out
-}
-
-// judging is where outcomes come from: from the evidence in a run, from the shards
-// where they are merged.
-type judging struct {
-	// candidate is true when there is one.
-	candidate bool
-	// judge gives the outcome on one case; false where there is none.
-	judge func(ev *Evidence, side Side) (Outcome, bool)
-	// across gives the outcome over all cases, nil where there is none.
-	across func(run *RunEvidence) *Outcome
-}
-
-// runCheck adds what a check says of every case and side, and over all cases.
-func (r *Report) runCheck(c *Check, run *RunEvidence, from judging) {
-	add := func(name string, side Side, o Outcome) {
-		res := Result{ID: c.ID, Case: name, Side: side, Level: c.Level,
-			Status: o.Status, Kind: o.Kind, Reason: o.Reason, Findings: o.Findings}
-		if o.Status == Fail || o.Status == Error {
-			res.Rule = c.Rule
-		}
-		r.Checks = append(r.Checks, res)
-	}
-	for _, side := range c.Sides {
-		if side == SideSuite || c.Judge == nil || (side == SideCandidate && !from.candidate) {
-			continue
-		}
-		for _, ev := range run.Cases {
-			if o, ok := from.judge(ev, side); ok {
-				add(ev.Case.Name, side, o)
-			}
-		}
-	}
-	side := acrossSide(c)
-	if from.across == nil || (side == SideCandidate && !from.candidate) {
-		return
-	}
-	if o := from.across(run); o != nil {
-		add("*", side, *o)
-	}
-}
-
-// acrossSide is whom a check judges over all cases.
-func acrossSide(c *Check) Side {
-	switch {
-	case c.judges(SideSuite):
-		return SideSuite
-	case c.judges(SideCandidate):
-		return SideCandidate
-	}
-	return SideReference
-}
-
-// outcome is what a check says of a case; false for one that it doesn't look at.
-func (r *Report) outcome(cfg *Config, c *Check, ev *Evidence, side Side) (Outcome, bool) {
-	if o := skipOf(cfg.Skip, c.ID, ev.Case.Name); o != nil && side == SideCandidate {
-		return *o, true
-	}
-	switch {
-	case side == SideReference && !ev.referenceJudged:
-		return Outcome{}, false
-	case side == SideCandidate && ev.CandidateErr != nil && r.unanswered(ev.Case.Name):
-		return skip("no readable answer to this case"), true
-	case side == SideCandidate && ev.CandidateErr != nil: // said once, by the first check
-		return answerError(ev.CandidateErr), true
-	}
-	return c.Judge(ev, side), true
-}
-
-// unanswered reports whether the case's missing answer was reported already.
-func (r *Report) unanswered(name string) bool {
-	return slices.ContainsFunc(r.Checks, func(c Result) bool {
-		return c.Case == name && c.Side == SideCandidate && (c.Status == Error || c.Status == Unsupported)
-	})
 }
 
 // candidateUnreadable is the verdict on a candidate whose description can't be
