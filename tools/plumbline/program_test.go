@@ -202,10 +202,10 @@ func TestProgramUsage(t *testing.T) {
 		{[]string{"gate", "--exec", "a", "--protocol", "--golden", "g", "--layers", "f32"}, "the handshake says it"},
 		{[]string{"selftest", "--shell"}, "--shell needs --exec"},
 		{[]string{"selftest", "x"}, "want none"},
-		{[]string{"selftest", "--exec", "a {id} {dir}"}, "got the placeholder {id}"},
-		{[]string{"selftest", "--exec", "a | b {ids} {dir}"}, "needs a shell"},
-		{[]string{"selftest", "--exec", "a {ids}"}, "can't know the answer's place"},
-		{[]string{"selftest", "--protocol", "--exec", "a {ids}"}, "come on standard input"},
+		{[]string{"selftest", "--exec", "go {id} {dir}"}, "got the placeholder {id}"},
+		{[]string{"selftest", "--exec", "go | b {ids} {dir}"}, "needs a shell"},
+		{[]string{"selftest", "--exec", "go {ids}"}, "can't know the answer's place"},
+		{[]string{"selftest", "--protocol", "--exec", "go {ids}"}, "come on standard input"},
 	} {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			var out, errs bytes.Buffer
