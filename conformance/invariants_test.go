@@ -151,7 +151,7 @@ func TestConformance(t *testing.T) {
 	}
 	assert.False(t, rep.ReferenceFailed, "the reference failed a check of its own")
 	if s := rep.Shard; s != nil && s.Cases == 0 && rep.Conclusion != conformance.Fails {
-		t.Skipf("shard %d of %d has none of the %d cases", s.Index, s.Total, s.AllCases)
+		t.Skipf("shard %d of %d (index %d) has none of the %d cases", s.Index+1, s.Total, s.Index, s.AllCases)
 	}
 	partial := rep.Conclusion == conformance.Partial && (*partialFlag || !ownSubject())
 	if rep.Conclusion != conformance.Conforms && !partial {

@@ -189,7 +189,7 @@ func holds(t *testing.T, id string, side conformance.Side) {
 	}
 	if judged == 0 && !t.Failed() {
 		if s := rep.Shard; s != nil {
-			t.Skipf("%s judged no case of the %s in shard %d of %d", id, side, s.Index, s.Total)
+			t.Skipf("%s judged no case of the %s in shard %d of %d (index %d)", id, side, s.Index+1, s.Total, s.Index)
 		}
 		if ownSubject() {
 			t.Skipf("%s judged no case of the %s", id, side)
