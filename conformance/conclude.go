@@ -73,6 +73,17 @@ func (r *Report) conclude() {
 	}
 }
 
+// WhyPartial says what keeps a verdict that nothing contradicts from being whole.
+func (r *Report) WhyPartial() string {
+	switch {
+	case slices.ContainsFunc(r.NotJudged, func(n NotJudged) bool { return n.Case == "" }):
+		return "a Core check was judged on no case"
+	case len(r.NotJudged) > 0:
+		return "a Core check was left out of a case on request"
+	}
+	return "the run was restricted to " + counted(len(r.Only), "check")
+}
+
 func caseInWords(name string) string {
 	if name == "*" {
 		return "the verdict over all cases"

@@ -157,6 +157,7 @@ func TestSkips(t *testing.T) {
 	cfg.Skip = []conformance.CheckSkip{{Check: "LocalError", Case: name, Reason: "no room"}}
 	rep := evaluated(t, cfg)
 	assert.Equal(t, conformance.Partial, rep.Conclusion)
+	assert.Equal(t, "a Core check was left out of a case on request", rep.WhyPartial())
 	assert.Equal(t, []conformance.NotJudged{{ID: "LocalError", Case: name, WouldRun: "left out of case " + name + " on request: no room"}}, rep.NotJudged)
 	assert.Contains(t, rep.Notes, "left out on request: LocalError, case "+name+": no room")
 	assert.Equal(t, cfg.Skip, rep.Skips)

@@ -72,7 +72,7 @@ func Run(t *testing.T, cfg Config) {
 	case Conforms:
 	case Partial:
 		if !cfg.AllowPartial {
-			t.Errorf("conclusion: %s: a Core check was judged on no case", rep.Conclusion)
+			t.Errorf("conclusion: %s: %s", rep.Conclusion, rep.WhyPartial())
 		}
 	default:
 		t.Errorf("conclusion: %s\n%s", rep.Conclusion, strings.Join(rep.Notes, "\n"))

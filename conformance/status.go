@@ -27,7 +27,8 @@ type Conclusion string
 const (
 	// Conforms: every Core check judged somewhere, and passed wherever judged.
 	Conforms Conclusion = "conforms"
-	// Partial: nothing failed, and a Core check was judged nowhere.
+	// Partial: nothing failed, and a Core check was judged nowhere or left out on request,
+	// or the run was restricted to some checks.
 	Partial Conclusion = "partial"
 	// Fails: a check failed, or an answer was missing or broken.
 	Fails Conclusion = "fails"

@@ -324,4 +324,5 @@ func TestARestrictedRunIsPartial(t *testing.T) {
 	rep := evaluated(t, cfg)
 	assert.Empty(t, rep.NotJudged)
 	assert.Equal(t, conformance.Partial, rep.Conclusion)
+	assert.Equal(t, "the run was restricted to 6 checks", rep.WhyPartial())
 }

@@ -80,7 +80,7 @@ func verdictText(r *conformance.Report) string {
 	case r.ReferenceFailed:
 		return s + ": the reference failed a check of its own, no verdict can be trusted"
 	case r.Conclusion == conformance.Partial:
-		return s + ": a Core check was judged on no case"
+		return s + ": " + r.WhyPartial()
 	}
 	if r.FirstBadRow != nil {
 		s += ": first bad row " + conformance.AtRow(*r.FirstBadRow).String()

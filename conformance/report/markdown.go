@@ -31,7 +31,7 @@ func markdown(r *conformance.Report, most int) string {
 	p.rows(half(), "waivers", header("Waivers", "check", "case", "until", "reason", "results", "problem"), waiverRows(r), "")
 	p.rows(half(), "regressions", header("Worse than the baseline", changeHeads...), changeRows(baselineOf(r).Regressions), "")
 	p.rows(half(), "cases", header("First breach of each case", "case", "first bad row", "source", "position", "why not judged"), breachRows(r), "")
-	p.rows(half(), "Core checks", header("Core checks that were judged nowhere", "check", "would run with"), notJudgedRows(r), "")
+	p.rows(half(), "Core checks", header("Core checks that were not judged", "check", "would run with"), notJudgedRows(r), "")
 	p.rows(half(), "improvements", header("Better than the baseline", changeHeads...), changeRows(baselineOf(r).Improvements), "")
 	details := func(summary string) string { return "\n<details><summary>" + summary + "</summary>\n\n" }
 	p.rows(half(), "rules", details("The rules that were broken"), bullets(rulesOf(r.Failures())), "\n</details>\n")

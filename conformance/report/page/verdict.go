@@ -98,7 +98,7 @@ func factsOf(r *conformance.Report) []fact {
 		}
 		return []fact{{Name: "Cases judged by value", Value: fmt.Sprintf("%d of %d", judged, len(r.Cases))},
 			{Name: "Verdicts of checks", Value: thousands(r.Executed)},
-			{Name: "Core checks judged nowhere", Value: fmt.Sprint(len(r.NotJudged))}}
+			{Name: "Core checks not judged", Value: fmt.Sprint(len(r.NotJudged))}}
 	}
 	source, row, position, kind := fact{Name: "Source, the most upstream", Value: "none"}, fact{Name: "First bad row", Value: "none"}, fact{Name: "First bad position", Value: "not known"}, fact{Name: "Kind", Value: "none"}
 	if r.Source != nil {
